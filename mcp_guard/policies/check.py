@@ -1,0 +1,74 @@
+"""Whether what a body returned is a success: many tools report a failure as an ordinary value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pydantic_core
+
+from mcp_guard.call import Call, Failed, Ok, Outcome
+from mcp_guard.contract import Contract
+from mcp_guard.faults import ToolFailed
+from mcp_guard.ports import Proceed
+from mcp_guard.translation import translate
+
+_PLAIN = frozenset({str, int, float, bool, bytes, dict, list, tuple, type(None)})
+_MAX_TEXT = 1_000
+
+
+class Check:
+    """Turns a returned failure into a fault: an error result of the server's library, or what `fails_when` says.
+
+    Args:
+        contract: Whose `fails_when` counts.
+    """
+
+    def __init__(self, contract: Contract) -> None:
+        self._fails_when = contract.fails_when
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Outcome:
+        """Judge the returned value of a body that did not raise."""
+        outcome = await proceed(call)
+        if not isinstance(outcome, Ok):
+            return outcome
+        value = outcome.value
+        if type(value) not in _PLAIN and is_error_result(value):
+            return Failed(ToolFailed(text_of(value)).told(result=value))
+        if self._fails_when is None:
+            return outcome
+        try:
+            failed = bool(self._fails_when(value))
+        except Exception as error:
+            fault = translate(error, call)
+            if fault is None:
+                raise
+            return Failed(fault)
+        return Failed(ToolFailed(text_of(value))) if failed else outcome
+
+    def describe(self) -> dict[str, Any]:
+        """Return the stage and its options."""
+        return {"stage": "check", "fails_when": self._fails_when}
+
+
+def is_error_result(value: object) -> bool:
+    """Return whether a value is a `CallToolResult` or `ToolResult` of a server library with its error flag set."""
+    for cls in type(value).__mro__:
+        if cls.__name__ in ("CallToolResult", "ToolResult") and cls.__module__.partition(".")[0] in (
+            "mcp",
+            "mcp_types",
+            "fastmcp",
+        ):
+            # mcp 1 spells it isError; fastmcp warns where that is read of the newer class.
+            return bool(getattr(value, "is_error" if hasattr(value, "is_error") else "isError", False))
+    return False
+
+
+def text_of(value: object) -> str:
+    """Return the words of a returned failure: its text blocks, itself if it is text, else its JSON."""
+    blocks = getattr(value, "content", None)
+    if isinstance(blocks, list):
+        texts = [text for block in blocks if isinstance(text := getattr(block, "text", None), str)]
+        value = "\n".join(texts)
+    if not isinstance(value, str):
+        value = pydantic_core.to_json(value, fallback=str).decode()
+    return value[:_MAX_TEXT].strip() or "the tool reported a failure without a text"

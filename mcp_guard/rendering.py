@@ -1,0 +1,140 @@
+"""How a fault reads: the text for the model, and the envelope for machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_guard.call import Call
+from mcp_guard.faults import Fault
+from mcp_guard.redaction import redact, shown
+
+ERROR_KEY = "io.github.mcp-guard/error"
+"""Where the envelope stands in `_meta`. A `_meta` prefix takes no underscore (specification, basic/index, `_meta`)."""
+
+TRUNCATED_KEY = "io.github.mcp-guard/truncated"
+"""Where `_meta` says how much of a result is shown."""
+
+REPAIRED_KEY = "io.github.mcp-guard/repaired"
+"""Where `_meta` says which arguments were read in another encoding than they were sent in."""
+
+MAX_TEXT = 2_000
+"""The longest error text, in characters."""
+
+_LISTED = 5
+_MAX_LINE = 1_200
+
+
+def render_text(fault: Fault, call: Call) -> str:
+    """Return what the model reads: where it failed, what to change, whether to retry, what is different now."""
+    subject = f"{call.tool}.{fault.field}" if fault.field else call.tool
+    lines = [f"[{fault.stage}] {subject}: {_cut(worded(fault, call), _MAX_LINE)}"]
+    lines.extend(
+        f"Also {problem.field}: {problem.message}" if problem.field else f"Also: {problem.message}"
+        for problem in fault.problems[1:_LISTED]
+    )
+    if (unlisted := fault.problem_count - max(1, len(fault.problems[:_LISTED]))) > 0:
+        lines.append(f"and {unlisted:,} more")
+    tail = [f"Fix: {_cut(fix, _MAX_LINE // 2)}"] if (fix := worded_fix(fault, call)) else []
+    if fault.suggestion and fault.suggestion not in (fix or ""):
+        tail.append(f"Use {fault.suggestion}")
+    tail.append(f"Retry: {_retry(fault)} Effects: {_effects(fault, call)}")
+    tail.append(f"Ref: {call.correlation_id}")
+    ending = "\n".join(tail)
+    return _cut("\n".join(lines), MAX_TEXT - 1 - len(ending)) + "\n" + ending
+
+
+def envelope(fault: Fault, call: Call) -> dict[str, Any]:
+    """Return the machine-readable form of a fault, for `_meta`; only what is known is in it."""
+    told = {
+        "stage": fault.stage,
+        "tool": call.tool,
+        "code": fault.code,
+        "message": _cut(worded(fault, call), _MAX_LINE),
+        "field": fault.field,
+        "expected": fault.expected,
+        "received": fault.received,
+        "problems": [
+            {
+                name: value
+                for name in ("field", "message", "expected", "received", "fix", "suggestion")
+                if (value := getattr(problem, name)) is not None
+            }
+            for problem in fault.problems[:_LISTED]
+        ]
+        or None,
+        "fix": worded_fix(fault, call),
+        "suggestion": fault.suggestion,
+        "retry": fault.retry,
+        "retryable": fault.retry != "never",
+        "retryAfter": fault.retry_after,
+        "transient": fault.transient,
+        "faultSide": fault.fault_side,
+        "effects": fault.effects,
+        "remaining": list(fault.remaining) or None,
+        "correlationId": call.correlation_id,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def worded(fault: Fault, call: Call) -> str:
+    """Return the fault's message, its template filled from the call's arguments as the caller sent them.
+
+    A settled fault (one with a tool) has its final words.
+    """
+    if fault.tool is not None:
+        return str(fault)
+    text = redact(fault.worded(_shown_arguments(fault.message, call)), _sent(call))
+    return " ".join(text.split()) or "the tool failed"
+
+
+def worded_fix(fault: Fault, call: Call) -> str | None:
+    """Return what to do instead, or None where nothing can be told."""
+    if not fault.fix:
+        return None
+    if fault.tool is not None:
+        return fault.fix
+    return redact(fault.filled(fault.fix, _shown_arguments(fault.fix, call)), _sent(call))
+
+
+def _sent(call: Call) -> list[str]:
+    """What the caller sent is no news to the caller: a path among it is shown as it came."""
+    return [value for value in call.arguments.values() if isinstance(value, str)]
+
+
+def _shown_arguments(template: str, call: Call) -> Mapping[str, str]:
+    if "{" not in template:
+        return {}
+    hidden = call.contract.sensitive
+    sent = {**call.values, **call.arguments}
+    return {name: "[hidden]" if name in hidden else shown(value) for name, value in sent.items()}
+
+
+def _retry(fault: Fault) -> str:
+    if fault.retry == "after_delay":
+        seconds = fault.retry_after
+        return "later." if seconds is None else f"after {max(1, math.ceil(seconds))} s."
+    if fault.retry == "after_fix" and fault.stage == "validate":
+        return "after fixing the argument." if fault.problem_count <= 1 else "after fixing the arguments."
+    return {
+        "never": "do not repeat this call.",
+        "after_fix": "after changing the call.",
+        "now": "the same call may be repeated.",
+        "check_first": "only after checking whether it took effect.",
+    }[fault.retry]
+
+
+def _effects(fault: Fault, call: Call) -> str:
+    if fault.effects == "none":
+        return "none, the tool only reads." if call.ran else "none, the tool did not run."
+    return {
+        "rolled_back": "rolled back, the world is as before the call.",
+        "may_remain": "may remain, the tool had started to write.",
+        "unknown": "unknown, the tool may still be writing.",
+        "applied": "applied, the tool did its work.",
+    }[fault.effects or "unknown"]
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"

@@ -1,0 +1,130 @@
+"""Arguments in another encoding than they should have: lenient about the encoding, exact about the meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_guard.misfits import Parting, told
+from mcp_guard.problems import spelled
+from mcp_guard.shape import NOTHING, Steps, is_dict, is_list, look_up
+from mcp_guard.suggestions import decoded, whole
+from mcp_guard.validation import Attempt, Validation
+
+ABSENT: Any = object()
+"""Stands for leaving an argument out."""
+
+# A JSON string may hold an object with strings that spell values in turn.
+_ROUNDS = 4
+_KINDS = {str: "a string", bool: "a boolean", int: "an integer", float: "a number"}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """An argument that was read in another encoding than it was sent in.
+
+    Attributes:
+        field: Where, in the caller's spelling.
+        given: The kind of value that was sent (`a string`).
+        took: The kind of value that it was read as (`an integer`, `the default`).
+    """
+
+    field: str
+    given: str
+    took: str
+
+
+class Repairs:
+    """Tries other readings of what does not fit.
+
+    A float without a fraction is an integer (JSON Schema), which is no repair. Unless `strict`, a string is read as
+    the JSON that it spells, and `null` for an optional argument that admits no null as its absence.
+
+    Args:
+        validation: What decides whether a reading fits.
+        optional: Wire names of the arguments that have a default.
+        strict: Refuse all repairs.
+    """
+
+    def __init__(self, validation: Validation, *, optional: frozenset[str], strict: bool) -> None:
+        self._validation = validation
+        self._optional = optional
+        self._strict = strict
+
+    def apply(self, attempt: Attempt) -> tuple[Attempt, tuple[Repair, ...]]:
+        """Return the attempt with every reading that fits its place, and what was repaired."""
+        repairs: dict[Steps, Repair] = {}
+        tried: set[Steps] = set()
+        for _ in range(_ROUNDS):
+            readings = {} if attempt.blocked else self._readings(attempt, tried)
+            if not readings:
+                break
+            tried.update(readings)
+            trial = self._validation.attempt(with_values(attempt.given, readings))
+            wrong = readings.keys() if trial.blocked else trial.failing
+            fitting = {path: value for path, value in readings.items() if path not in wrong}
+            for path, value in fitting.items():
+                given = look_up(attempt.given, path)
+                if not isinstance(given, float):
+                    repairs[path] = Repair(spelled(path), _kind(given), _kind(value))
+            if len(fitting) == len(readings):
+                attempt = trial
+            elif fitting:
+                attempt = self._validation.attempt(with_values(attempt.given, fitting))
+        return attempt, tuple(repairs.values())
+
+    def _readings(self, attempt: Attempt, tried: set[Steps]) -> dict[Steps, Any]:
+        """Return other readings for failing places: of a union for those of the first branch that has them all."""
+        groups: list[list[Steps]] = [[breach.path] for breach in attempt.breaches]
+        for part in told(attempt.misfits):
+            if isinstance(part, Parting):
+                groups += [[misfit.place.path for misfit in branch] for branch in part.by_branch()]
+            else:
+                groups.append([part.place.path])
+        readings: dict[Steps, Any] = {}
+        for group in groups:
+            found = {path: self._reading(attempt, path) for path in group if path not in tried}
+            if len(found) == len(set(group)) and NOTHING not in found.values():
+                readings.update(found)
+        return readings
+
+    def _reading(self, attempt: Attempt, path: Steps) -> Any:
+        value = look_up(attempt.given, path)
+        if isinstance(value, float):
+            read = whole(value)
+            return NOTHING if read is value else read
+        if isinstance(value, str) and not self._strict:
+            try:
+                return decoded(value)
+            except ValueError:
+                return NOTHING
+        if value is None and not self._strict and len(path) == 1 and path[0] in self._optional:
+            return ABSENT
+        return NOTHING
+
+
+def with_values(given: dict[str, Any], values: Mapping[Steps, Any]) -> dict[str, Any]:
+    """Return arguments with other values at some paths; what is given stays as it is."""
+    result = dict(given)
+    copies: dict[Steps, Any] = {(): result}
+    for path, value in values.items():
+        parent: Any = result
+        for length in range(1, len(path)):
+            here, step = path[:length], path[length - 1]
+            if here not in copies:
+                parent[step] = copies[here] = parent[step].copy()
+            parent = copies[here]
+        if value is ABSENT:
+            del parent[path[-1]]
+        else:
+            parent[path[-1]] = value
+    return result
+
+
+def _kind(value: object) -> str:
+    if value is ABSENT:
+        return "the default"
+    if is_dict(value) or is_list(value):
+        return "an object" if is_dict(value) else "a list"
+    return next((words for kind, words in _KINDS.items() if type(value) is kind), "null")

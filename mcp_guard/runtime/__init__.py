@@ -1,0 +1,1 @@
+"""How a call runs: the pipeline, the clock of a call, bodies in tasks and threads."""
