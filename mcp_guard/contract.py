@@ -120,24 +120,32 @@ def declare(fn: Callable[..., Any], effect: Effect, options: Mapping[str, Any]) 
 
 def function_name(fn: Callable[..., Any]) -> str:
     """Return the name of a function, of what a `functools.partial` wraps, or of a callable's class."""
-    while not hasattr(fn, "__name__") and hasattr(fn, "func"):
+    named = fn if hasattr(fn, "__name__") else without_partials(fn)
+    return str(getattr(named, "__name__", type(named).__name__))
+
+
+def without_partials(fn: Any) -> Any:
+    """Return what a `functools.partial` wraps, at any depth; any other callable as it is."""
+    while is_partial(fn):
         fn = fn.func
-    return str(getattr(fn, "__name__", type(fn).__name__))
+    return fn
+
+
+def is_partial(fn: object) -> bool:
+    """Return whether a callable is a `functools.partial`."""
+    return isinstance(fn, functools.partial)
 
 
 def is_async(fn: Callable[..., Any]) -> bool:
     """Return whether calling `fn` gives something to await or to iterate over with `async for`."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
+    fn = without_partials(fn)
     call = fn if inspect.isroutine(fn) else type(fn).__call__
     return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
 
 
 def never_awaits(fn: Callable[..., Any]) -> bool:
     """Return whether an async function has no `await`, `async for` or `async with`, so that it blocks while it runs."""
-    innermost = inspect.unwrap(fn)
-    while isinstance(innermost, functools.partial):
-        innermost = inspect.unwrap(innermost.func)
+    innermost = inspect.unwrap(without_partials(inspect.unwrap(fn)))
     code = getattr(innermost, "__code__", None)
     if code is None or not is_async(innermost):
         return False

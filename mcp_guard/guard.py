@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from typing_extensions import ParamSpec, TypeVar, Unpack
 
-from mcp_guard.contract import Contract, Effect, Options, declare
+from mcp_guard.contract import Contract, Effect, Options, declare, is_partial, without_partials
 from mcp_guard.faults import ConfigurationError
 from mcp_guard.policies.budget import Budget
 from mcp_guard.policies.check import Check
@@ -231,7 +231,7 @@ class Guard:
             return await invoke(contract, chain, args, kwargs)
 
         tool = cast("Any", functools.wraps(fn)(guarded))
-        if isinstance(fn, functools.partial):
+        if is_partial(fn):
             _describe_partial(tool, fn, contract.name)
         tool.fn = fn
         tool.contract = contract
@@ -240,11 +240,9 @@ class Guard:
         return cast("GuardedTool[..., Any]", tool)
 
 
-def _describe_partial(tool: Any, fn: functools.partial[Any], name: str) -> None:
+def _describe_partial(tool: Any, fn: Callable[..., Any], name: str) -> None:
     # A partial has no name, docstring or annotations of its own, and server libraries ask for all three.
-    innermost: Any = fn
-    while isinstance(innermost, functools.partial):
-        innermost = innermost.func
+    innermost = without_partials(fn)
     tool.__name__ = tool.__qualname__ = name
     tool.__doc__ = innermost.__doc__
     tool.__module__ = innermost.__module__

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from mcp_guard import Guard
+from mcp_guard.contract import Options
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,16 +30,15 @@ class Snippet:
 
 def snippets_of(page: Path) -> list[Snippet]:
     text = page.read_text()
-    blocks = list(BLOCK.finditer(text))
-    following = [*blocks[1:], None]
+    blocks = [*BLOCK.finditer(text), None]
     return [
         Snippet(
             text[: block.start()].count("\n") + 2,
             block["body"],
             after["body"] if after is not None and after["language"] == "text" else None,
         )
-        for block, after in zip(blocks, following, strict=True)
-        if block["language"] == "python"
+        for block, after in itertools.pairwise(blocks)
+        if block is not None and block["language"] == "python"
     ]
 
 
@@ -64,3 +68,9 @@ def test_links_between_pages_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert missing == []
+
+
+def test_every_option_is_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/options.md").read_text()
+    options = [*inspect.signature(Guard).parameters, *Options.__annotations__]
+    assert [option for option in options if f"| `{option}` |" not in page] == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pydantic_core
 
@@ -65,10 +65,10 @@ def is_error_result(value: object) -> bool:
 
 def text_of(value: object) -> str:
     """Return the words of a returned failure: its text blocks, itself if it is text, else its JSON."""
-    blocks = getattr(value, "content", None)
+    blocks: Any = getattr(value, "content", None)
     if isinstance(blocks, list):
-        texts = [text for block in blocks if isinstance(text := getattr(block, "text", None), str)]
-        value = "\n".join(texts)
+        texts = [getattr(block, "text", None) for block in cast("list[object]", blocks)]
+        value = "\n".join(text for text in texts if isinstance(text, str))
     if not isinstance(value, str):
         value = pydantic_core.to_json(value, fallback=str).decode()
     return value[:_MAX_TEXT].strip() or "the tool reported a failure without a text"

@@ -81,7 +81,8 @@ class Execution:
         task, ended = start_task(self._resolve(body, work), call.tool)
         if ended:
             # It never had to wait: no timer, no turn of the loop.
-            return _outcome(body.result)
+            result: Outcome = _outcome(body.result)
+            return result
         body.task = task
         body.done = loop.create_future()
         try:

@@ -156,7 +156,7 @@ class GuardedFunctionTool(FunctionTool):
         fields["annotations"] = annotated(tool.annotations, contract)
         guarded = cls.model_construct(tool.model_fields_set, **fields)
         bound_to = getattr(tool.fn, "__self__", None)
-        guarded.__dict__["plan"] = Plan(
+        vars(guarded)["plan"] = Plan(
             contract,
             contract.fn if bound_to is None else MethodType(contract.fn, bound_to),
             tool=tool.name,

@@ -170,8 +170,8 @@ class GuardedMetadata(FuncMetadata):
     def follow(self, plan: Plan) -> None:
         """Validate, call and convert as `plan` says."""
         # Past pydantic: reading one of its private attributes takes 2 us, and each call reads the plan six times.
-        self.__dict__["plan"] = plan
-        self.__dict__["spelling"] = {
+        vars(self)["plan"] = plan
+        vars(self)["spelling"] = {
             name: field.alias
             for name, field in self.arg_model.model_fields.items()
             if field.alias and field.alias != name

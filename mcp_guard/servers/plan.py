@@ -14,6 +14,7 @@ from mcp_guard.policies.truncation import Truncation
 from mcp_guard.rendering import REPAIRED_KEY
 from mcp_guard.runtime.current import in_flight
 from mcp_guard.runtime.invocation import fail
+from mcp_guard.translation import translate
 
 
 class Plan:
@@ -56,12 +57,18 @@ class Plan:
 
     def admit(self, sent: Mapping[str, Any]) -> tuple[Call, Fault | None]:
         """Check the arguments of a new call and return it, with the fault if it must not reach the body."""
-        accepted = self.arguments.check(sent)
-        parent = in_flight.get()
+        call = Call(self.contract, tool=self.tool, arguments=sent, values={}, parent=in_flight.get())
+        try:
+            accepted = self.arguments.check(sent)
+        except Exception as error:
+            # A validator or a default factory of the author's failed, and not because of the arguments.
+            fault = translate(error, call)
+            if fault is None:
+                raise
+            return call, fail(call, fault.told(stage="validate"))
         if isinstance(accepted, InvalidArguments):
-            call = Call(self.contract, tool=self.tool, arguments=sent, values={}, parent=parent)
             return call, fail(call, accepted)
-        call = Call(self.contract, tool=self.tool, arguments=accepted.arguments, values=accepted.values, parent=parent)
+        call.arguments, call.values = accepted.arguments, accepted.values
         if accepted.repairs:
             call.notes[REPAIRED_KEY] = [
                 {"field": repair.field, "given": repair.given, "took": repair.took} for repair in accepted.repairs

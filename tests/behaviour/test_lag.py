@@ -52,6 +52,20 @@ async def test_an_async_body_that_blocks_the_loop_is_named_with_file_and_line(li
     assert record.tool == "block"
 
 
+async def test_a_body_that_blocks_before_it_first_awaits_is_named_as_well(records: list[Any]) -> None:
+    @Guard().reads
+    async def block() -> str:
+        hold_the_loop(0.95)
+        await asyncio.sleep(0)
+        return "done"
+
+    await block()
+
+    (record,) = await blocked(records)
+    assert record.tool == "block"
+    assert "hold_the_loop" in record.getMessage()
+
+
 async def test_a_sync_body_on_the_loops_thread_is_named_as_well(records: list[Any]) -> None:
     @Guard().reads(in_thread=False, timeout=None)
     def block() -> str:

@@ -59,13 +59,13 @@ def text_of(result: Any) -> str:
 
 class TestAFailedCallHasOneRecord:
     @pytest.mark.parametrize(
-        ("tool", "arguments", "stage", "code", "level"),
+        ("tool", "arguments", "expected"),
         [
-            ("save", {"path": "x", "lines": "three"}, "validate", "INVALID_ARGUMENTS", logging.INFO),
-            ("save", {}, "validate", "INVALID_ARGUMENTS", logging.INFO),
-            ("save", {"path": "refused"}, "exec", "REFUSED", logging.INFO),
-            ("save", {"path": "crash"}, "exec", "INTERNAL", logging.ERROR),
-            ("slow", {}, "transport", "TIMED_OUT", logging.INFO),
+            ("save", {"path": "x", "lines": "three"}, ("validate", "INVALID_ARGUMENTS", logging.INFO)),
+            ("save", {}, ("validate", "INVALID_ARGUMENTS", logging.INFO)),
+            ("save", {"path": "refused"}, ("exec", "REFUSED", logging.INFO)),
+            ("save", {"path": "crash"}, ("exec", "INTERNAL", logging.ERROR)),
+            ("slow", {}, ("transport", "TIMED_OUT", logging.INFO)),
         ],
     )
     @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -74,19 +74,19 @@ class TestAFailedCallHasOneRecord:
         library: Any,
         server: Any,
         records: list[Any],
+        *,
         mode: str,
         tool: str,
         arguments: dict[str, Any],
-        stage: str,
-        code: str,
-        level: int,
+        expected: tuple[str, str, int],
     ) -> None:
         async with library.connect(server, mode=mode) as client:
             result = await client.call_tool(tool, arguments)
 
         (record,) = records
         (ref,) = REF.findall(text_of(result))
-        assert (record.tool, record.stage, record.code, record.levelno) == (tool, stage, code, level)
+        assert record.tool == tool
+        assert (record.stage, record.code, record.levelno) == expected
         assert record.correlation_id == ref == result.meta[ERROR]["correlationId"]
         assert set(record.arguments) == set(arguments)
         assert ref in record.getMessage()
@@ -119,6 +119,8 @@ class TestAFailedCallHasOneRecord:
         (record,) = records
         assert (record.tool, record.code) == ("odd", "INVALID_OUTPUT")
         assert result.meta[ERROR]["code"] == "INVALID_OUTPUT"
+        assert record.levelno == logging.ERROR, "nobody declared this"
+        assert record.exc_info is not None, "the author cannot see what is wrong with the result"
 
     async def test_also_when_there_is_no_such_tool(self, library: Any, server: Any, records: list[Any]) -> None:
         async with library.connect(server) as client:
@@ -147,12 +149,13 @@ class TestAFailedCallHasOneRecord:
         assert errors == ["mcp_guard"]
 
 
-class TestSecrets:
-    SENT = {"user": "ada", "password": "hunter2-pw", "pin": "4711-pin"}  # noqa: S105 - the point of the test
+SENT = {"user": "ada", "password": "hunter2-pw", "pin": "4711-pin"}
 
+
+class TestSecrets:
     async def test_are_absent_from_the_answer(self, library: Any, server: Any) -> None:
         async with library.connect(server) as client:
-            result = await client.call_tool("login", self.SENT)
+            result = await client.call_tool("login", SENT)
 
         told = result.model_dump_json()
         assert result.is_error
@@ -163,7 +166,7 @@ class TestSecrets:
         self, library: Any, server: Any, records: list[Any]
     ) -> None:
         async with library.connect(server) as client:
-            await client.call_tool("login", self.SENT)
+            await client.call_tool("login", SENT)
 
         (record,) = records
         assert record.arguments == {"user": "'ada'", "password": "[hidden]", "pin": "[hidden]"}

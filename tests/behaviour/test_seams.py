@@ -2,11 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import anyio.from_thread
 import pytest
+from fastmcp import FastMCP
+from fastmcp.exceptions import ToolError as FastmcpToolError
+from fastmcp.server.middleware import Middleware
+from mcp.client import Client
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resolve import Resolve
+from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 from mcp_guard import Fault, Guard, Internal, NotFound, TimedOut, current_call
@@ -488,8 +495,6 @@ class TestMiddlewareOfTheAuthor:
         def head(lines: int) -> str:
             return "x"
 
-        from mcp.client import Client
-
         async with Client(server, mode="2026-07-28", cache=None) as client:
             result = await client.call_tool("head", {"lines": "three"})
 
@@ -499,9 +504,6 @@ class TestMiddlewareOfTheAuthor:
 
     @pytest.mark.parametrize("added", ["before", "after"])
     async def test_of_fastmcp_runs_before_arguments_are_refused(self, added: str, records: list[Any]) -> None:
-        from fastmcp import FastMCP
-        from fastmcp.server.middleware import Middleware
-        from mcp.client import Client
 
         seen = []
 
@@ -531,9 +533,6 @@ class TestMiddlewareOfTheAuthor:
         assert len(records) == 1
 
     async def test_of_fastmcp_may_rewrite_arguments(self) -> None:
-        from fastmcp import FastMCP
-        from fastmcp.server.middleware import Middleware
-        from mcp.client import Client
 
         class Rewrite(Middleware):
             async def on_call_tool(self, context: Any, call_next: Any) -> Any:
@@ -555,14 +554,10 @@ class TestMiddlewareOfTheAuthor:
     async def test_of_fastmcp_that_refuses_a_call_keeps_its_words_and_the_body_does_not_run(
         self, records: list[Any]
     ) -> None:
-        from fastmcp import FastMCP
-        from fastmcp.exceptions import ToolError
-        from fastmcp.server.middleware import Middleware
-        from mcp.client import Client
 
         class Refuse(Middleware):
             async def on_call_tool(self, context: Any, call_next: Any) -> Any:
-                raise ToolError("not on Sundays")
+                raise FastmcpToolError("not on Sundays")
 
         server = FastMCP("s", middleware=[Refuse()])
         ran = []
@@ -583,15 +578,11 @@ class TestMiddlewareOfTheAuthor:
         assert len(records) == 1
 
     async def test_of_fastmcp_that_fails_after_a_write_does_not_make_it_say_that_nothing_changed(self) -> None:
-        from fastmcp import FastMCP
-        from fastmcp.exceptions import ToolError
-        from fastmcp.server.middleware import Middleware
-        from mcp.client import Client
 
         class Late(Middleware):
             async def on_call_tool(self, context: Any, call_next: Any) -> Any:
                 await call_next(context)
-                raise ToolError("too late")
+                raise FastmcpToolError("too late")
 
         server = FastMCP("s", middleware=[Late()])
 
@@ -626,21 +617,15 @@ class TestAnOverriddenCallTool:
                 return CallToolResult(content=[TextContent(type="text", text="here")])
             return await MCPServer.call_tool(self, name, arguments, context)
 
-        from mcp.client import Client
-
         async with Client(self.serve(call_tool), mode="2026-07-28", cache=None) as client:
             assert text_of(await client.call_tool("virtual")) == "here"
             assert text_of(await client.call_tool("head", {"lines": 3})) == "3"
-            from mcp.shared.exceptions import MCPError
-
             with pytest.raises(MCPError, match="no tool of this name"):
                 await client.call_tool("hed")
 
     async def test_may_rewrite_arguments(self, records: list[Any]) -> None:
         async def call_tool(self: Any, name: str, arguments: Any, context: Any = None) -> Any:
             return await MCPServer.call_tool(self, name, {"lines": arguments["rows"]}, context)
-
-        from mcp.client import Client
 
         async with Client(self.serve(call_tool), mode="2026-07-28", cache=None) as client:
             assert text_of(await client.call_tool("head", {"rows": 3})) == "3"
@@ -651,8 +636,6 @@ class TestAnOverriddenCallTool:
         assert len(records) == 1
 
     async def test_that_fails_after_a_write_does_not_make_it_say_that_nothing_changed(self) -> None:
-        from mcp.client import Client
-        from mcp.server.mcpserver.exceptions import ToolError
 
         async def call_tool(self: Any, name: str, arguments: Any, context: Any = None) -> Any:
             await MCPServer.call_tool(self, name, arguments, context)
@@ -664,6 +647,107 @@ class TestAnOverriddenCallTool:
         assert result.is_error
         assert "the tool did not run" not in text_of(result)
         assert result.meta[ERROR]["effects"] != "none"
+
+
+class TestAServerThatIsAskedWithoutAClient:
+    async def test_checks_arguments_and_raises_the_librarys_tool_error(
+        self, library: Any, notes: Any, records: list[Any]
+    ) -> None:
+        assert text_of(await notes.call_tool("read_note", {"name": "todo", "lines": 2})) == "2 of todo"
+
+        with pytest.raises(library.tool_error, match=r"\[validate\] read_note\.lines: expected an integer"):
+            await notes.call_tool("read_note", {"name": "todo", "lines": "x"})
+        with pytest.raises(library.tool_error, match=r"\[exec\] read_note: no note called nope"):
+            await notes.call_tool("read_note", {"name": "nope"})
+
+        assert [record.code for record in records] == ["INVALID_ARGUMENTS", "NOTE_MISSING"]
+
+
+class TestAResolverOfTheSdk:
+    @staticmethod
+    async def ask(resolver: Any, ran: list[str]) -> Any:
+        server = MCPServer("s")
+
+        def look(name: str, owner) -> str:
+            ran.append(name)
+            return f"{name} of {owner}"
+
+        look.__annotations__["owner"] = Annotated[str, Resolve(resolver)]
+        server.tool()(Guard(server).writes(look))
+
+        async with Client(server, mode="2026-07-28", cache=None) as client:
+            return await client.call_tool("look", {"name": "todo"})
+
+    async def test_gives_its_value_to_the_body(self, records: list[Any]) -> None:
+        def owner(name: str) -> str:
+            return f"the owner of {name}"
+
+        assert text_of(await self.ask(owner, [])) == "todo of the owner of todo"
+        assert records == []
+
+    @pytest.mark.parametrize(
+        ("error", "code", "said"),
+        [
+            (ToolError("nobody owns it"), "TOOL_FAILED", "nobody owns it"),
+            (ValueError("a secret"), "INTERNAL", "unexpectedly"),
+        ],
+    )
+    async def test_that_fails_is_answered_for_and_the_body_does_not_run(
+        self, error: Exception, code: str, said: str, records: list[Any]
+    ) -> None:
+        def owner(name: str) -> str:
+            raise error
+
+        ran: list[str] = []
+        result = await self.ask(owner, ran)
+
+        assert ran == []
+        assert (result.meta[ERROR]["code"], result.meta[ERROR]["effects"]) == (code, "none")
+        assert said in text_of(result)
+        assert "a secret" not in text_of(result)
+        assert len(records) == 1
+
+
+class TestAMountedServerOfFastmcp:
+    @pytest.fixture
+    def mounted(self) -> Any:
+        parent, child = FastMCP("parent"), FastMCP("child")
+        guard = Guard(parent)
+        guard.bind(child)
+
+        @child.tool()
+        @guard.reads(max_chars=5)
+        def head(lines: int) -> str:
+            if lines == 0:
+                raise NoteMissing(name="it")
+            return "x" * lines
+
+        parent.mount(child, namespace="notes")
+        return parent
+
+    async def test_is_guarded_under_its_longer_names(self, mounted: Any, records: list[Any]) -> None:
+        async with Client(mounted._mcp_server, mode="2026-07-28", cache=None) as client:
+            (listed,) = (await client.list_tools()).tools
+            good = await client.call_tool("notes_head", {"lines": 3})
+            cut = await client.call_tool("notes_head", {"lines": 50})
+            refused = await client.call_tool("notes_head", {"lines": "x"})
+            failed = await client.call_tool("notes_head", {"lines": 0})
+
+        assert listed.annotations is not None
+        assert listed.annotations.read_only_hint is True
+        assert text_of(good) == "xxx"
+        assert "5 of 50 characters" in text_of(cut)
+        assert "[validate]" in text_of(refused)
+        assert "no note called it" in text_of(failed)
+        assert [record.code for record in records] == ["INVALID_ARGUMENTS", "NOTE_MISSING"]
+
+    async def test_has_the_envelope_beside_its_errors(self, mounted: Any) -> None:
+        async with Client(mounted._mcp_server, mode="2026-07-28", cache=None) as client:
+            refused = await client.call_tool("notes_head", {"lines": "x"})
+            failed = await client.call_tool("notes_head", {"lines": 0})
+
+        assert refused.meta[ERROR]["code"] == "INVALID_ARGUMENTS"
+        assert failed.meta[ERROR]["code"] == "NOTE_MISSING"
 
 
 async def test_each_call_has_a_call_object_of_its_own(library: Any) -> None:

@@ -126,13 +126,12 @@ def test_the_two_halves_of_a_surrogate_pair_are_never_separated(limit: int) -> N
     assert (cut.shown, cut.total) == (50, 200)
 
 
-@pytest.mark.parametrize("half", ["\ud83d", "\ude42"])
-def test_a_lone_half_is_cut_like_any_character(half: str) -> None:
+def test_a_lone_half_is_cut_like_any_character() -> None:
     truncation = Truncation(declare(lambda: None, "reads", {"max_chars": 5}))
 
-    text, _ = truncation.cut("abcd" + half + "efgh")
-
-    assert split(text) == ("abcd" + half, 5, 9)
+    for half in ("\ud83d", "\ude42"):
+        text, _ = truncation.cut("abcd" + half + "efgh")
+        assert split(text) == ("abcd" + half, 5, 9)
 
 
 class TestSeveralTextBlocks:
@@ -240,7 +239,7 @@ async def test_a_direct_call_cuts_nothing() -> None:
     assert len(await dump()) == 1_000
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=80), max_size=4),
     limit=st.integers(1, 120),
