@@ -6,6 +6,7 @@ import dis
 import functools
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -193,6 +194,11 @@ def _check_size(contract: Contract) -> None:
 
 
 def _check_faults(contract: Contract, parameters: _Parameters) -> None:
+    raises: object = contract.raises
+    if not isinstance(raises, Mapping):
+        raise ConfigurationError(
+            f"{contract.name}: raises={raises!r} is no mapping; write {{FileNotFoundError: NoteMissing}}"
+        )
     for error, fault in contract.raises.items():
         if not (isinstance(error, type) and issubclass(error, BaseException)):
             raise ConfigurationError(
@@ -268,8 +274,16 @@ def _check_threads(contract: Contract) -> None:
             f"{contract.name} is async but never awaits, so the whole server waits while it works and no time budget "
             f"can hold; write def instead of async def, or offload=True (offload=False if it is always quick)",
             GuardWarning,
-            stacklevel=4,
+            stacklevel=_levels_to_author(),
         )
+
+
+def _levels_to_author() -> int:
+    """Return how many calls up the author's own line is, for a warning that is to name it."""
+    frame, levels = sys._getframe(1), 1  # noqa: SLF001 - as the warnings module finds it
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "mcp_guard":
+        frame, levels = frame.f_back, levels + 1
+    return levels
 
 
 def _is_positive(value: object) -> bool:

@@ -119,7 +119,7 @@ class Guard:
             raise ConfigurationError(f"Guard: unknown_tool={unknown_tool!r}; write 'protocol' or 'result'")
         self._defaults: Options = {"timeout": timeout, "max_chars": max_chars, "strict": strict}
         # The defaults are options too: what is wrong with them is said here and not at the first tool.
-        declare(_no_tool, "reads", self._defaults)
+        declare(_any_tool, "reads", self._defaults)
         self.unknown_tool: Literal["protocol", "result"] = unknown_tool
         self.functions: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
         self._execution = Execution(threads)
@@ -261,5 +261,8 @@ def _kind(value: object) -> str:
     return f"{'the class ' if isinstance(value, type) else 'a '}{cls.__module__}.{cls.__qualname__}"
 
 
-def _no_tool() -> None:
-    """Guard."""
+def _any_tool() -> None:
+    """Stand for the tools whose defaults are checked."""
+
+
+_any_tool.__name__ = "Guard"

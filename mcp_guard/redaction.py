@@ -120,7 +120,7 @@ def redact(text: str, sent: Collection[str] = ()) -> str:
         text: The text to show.
         sent: What the caller sent; a path that is among it is no news to the caller and stays.
     """
-    return _applied((*_SECRET_RULES, *_HOST_RULES), text, sent)
+    return _applied((*_FRAME_RULES, *_SECRET_RULES, *_PATH_RULES), text, sent)
 
 
 def redact_secrets(text: str) -> str:
@@ -239,7 +239,7 @@ _PROSE = (
     "none|not|null|of|on|only|or|please|required|secretstr|she|should|shorter|sorry|str|string|that|the|they|"
     "this|to|too|true|undefined|unknown|use|value|was|we|were|when|which|will|with|wrong|you|your"
 )
-_HARMLESS = rf"""(?i)\\{{0,4}}["'`]?(?:{_MARK}|(?:{_PROSE})(?=[.,:;!?]{{0,3}}(?:[\s"'`)\]}}\\]|$)))"""
+_HARMLESS = rf"""(?i)\\{{0,4}}["'`]?(?:,?{_MARK}|(?:{_PROSE})(?=[.,:;!?]{{0,3}}(?:\\{{0,4}}["'`]|[\s)\]}}]|$)))"""
 _RANDOM = r"""\\{0,4}["'`]?(?=[^\s"'`]{0,63}[0-9])[^\s"'`&;,]{16}"""
 _PAIR = r"""\\{0,4}["'`]?[\w.-]{1,64}="""
 _URL_SECRETS = _split("sig signature x-amz-signature accountkey sharedaccesskey sharedaccesssignature")
@@ -279,6 +279,15 @@ def _kind(name: str) -> str:
         return "password"
     return next((kind for kind in ("token", "key", "secret", "cookie") if last.endswith(kind)), "credentials")
 
+
+_FRAME_RULES: tuple[_Rule, ...] = (
+    _rule(
+        "traceback file",
+        r"""Traceback \(most recent call last\):\n?[ \t]*"""
+        r"""|File "[^"\n]{1,4096}", line \d+(?:, in [^\n]{0,200})?(?:\n {4,}[^\n]*)*""",
+        "[stack frame hidden]",
+    ),
+)
 
 _SECRET_RULES: tuple[_Rule, ...] = (
     _rule(
@@ -371,13 +380,7 @@ _WINDOWS_PATH = (
 )
 _FILE_URL = rf"(?<!\w)file:/{{1,3}}[^{_PATH_END}]+"
 
-_HOST_RULES: tuple[_Rule, ...] = (
-    _rule(
-        "traceback file",
-        r"""Traceback \(most recent call last\):\n?[ \t]*"""
-        r"""|File "[^"\n]{1,4096}", line \d+(?:, in [^\n]{0,200})?(?:\n {4,}[^\n]*)*""",
-        "[stack frame hidden]",
-    ),
+_PATH_RULES: tuple[_Rule, ...] = (
     _Rule(("file:/",), partial(_hide_paths, _FILE_URL)),
     _Rule(("/",), lambda text, sent: _hide_paths(_posix_path(_first_folders()), text, sent)),
     _Rule((":\\", ":/", "\\\\"), partial(_hide_paths, _WINDOWS_PATH)),

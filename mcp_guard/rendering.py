@@ -127,7 +127,9 @@ def _retry(fault: Fault) -> str:
 
 def _effects(fault: Fault, call: Call) -> str:
     if fault.effects == "none":
-        return "none, the tool only reads." if call.ran else "none, the tool did not run."
+        if not call.ran:
+            return "none, the tool did not run."
+        return "none, the tool only reads." if call.only_reads else "none, nothing has changed."
     return {
         "rolled_back": "rolled back, the world is as before the call.",
         "may_remain": "may remain, the tool had started to write.",

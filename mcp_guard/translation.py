@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import TypeIs
 
-from mcp_guard.faults import Fault, GuardError, Internal, ToolFailed
+from mcp_guard.faults import Fault, GuardError, Internal, InvalidOutput, ToolFailed
 from mcp_guard.known_errors import known_fault, qualified_names
 from mcp_guard.known_errors.places import as_sent, place_of_path, sent_texts
 from mcp_guard.redaction import redact, redacted_arguments
@@ -68,7 +68,7 @@ def translate(error: BaseException, call: Call) -> Fault | None:
 
 def is_declared(fault: Fault) -> bool:
     """Return whether somebody foresaw this fault; what nobody foresaw is logged as an error, with its traceback."""
-    return not isinstance(fault, Internal)
+    return not isinstance(fault, Internal | InvalidOutput)
 
 
 def _passes_untouched(error: BaseException) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pydantic_core
 
@@ -13,6 +13,9 @@ from mcp_guard.ports import Proceed
 from mcp_guard.translation import translate
 
 _PLAIN = frozenset({str, int, float, bool, bytes, dict, list, tuple, type(None)})
+_LIBRARIES = frozenset({"mcp", "mcp_types", "fastmcp"})
+_RESULTS = frozenset({"CallToolResult", "ToolResult"})
+_INTERIM = frozenset({"InputRequiredResult", "InputRequiredToolResult", "CreateTaskResult"})
 _MAX_TEXT = 1_000
 
 
@@ -32,8 +35,13 @@ class Check:
         if not isinstance(outcome, Ok):
             return outcome
         value = outcome.value
-        if type(value) not in _PLAIN and is_error_result(value):
-            return Failed(ToolFailed(text_of(value)).told(result=value))
+        if type(value) not in _PLAIN:
+            kind = kind_of_result(value)
+            if kind == "interim":
+                # The client is asked something, or gets a task: whether it failed is not known yet.
+                return outcome
+            if kind == "error":
+                return Failed(ToolFailed(text_of(value)).told(result=value))
         if self._fails_when is None:
             return outcome
         try:
@@ -50,17 +58,21 @@ class Check:
         return {"stage": "check", "fails_when": self._fails_when}
 
 
-def is_error_result(value: object) -> bool:
-    """Return whether a value is a `CallToolResult` or `ToolResult` of a server library with its error flag set."""
+def kind_of_result(value: object) -> Literal["interim", "error"] | None:
+    """Return what a result object of a server library says beside its value; None for an ordinary value.
+
+    `interim` is one that goes to the client as it is (input required, a task), `error` one with its error flag set.
+    """
     for cls in type(value).__mro__:
-        if cls.__name__ in ("CallToolResult", "ToolResult") and cls.__module__.partition(".")[0] in (
-            "mcp",
-            "mcp_types",
-            "fastmcp",
-        ):
+        if cls.__module__.partition(".")[0] not in _LIBRARIES:
+            continue
+        if cls.__name__ in _INTERIM:
+            return "interim"
+        if cls.__name__ in _RESULTS:
             # mcp 1 spells it isError; fastmcp warns where that is read of the newer class.
-            return bool(getattr(value, "is_error" if hasattr(value, "is_error") else "isError", False))
-    return False
+            flag = getattr(value, "is_error" if hasattr(value, "is_error") else "isError", False)
+            return "error" if flag else None
+    return None
 
 
 def text_of(value: object) -> str:

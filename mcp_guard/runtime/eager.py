@@ -61,10 +61,13 @@ class Started(Coroutine[Any, Any, T], Generic[T]):
             raise self._ended
         return self._coroutine.send(value)
 
-    def throw(self, *error: Any) -> Any:
+    def throw(self, error: Any, *more: Any) -> Any:
         """Raise an error where the coroutine waits."""
         self._waits = False
-        return self._coroutine.throw(*error)
+        if self._ended is not None:
+            # It cancelled its own task and returned without waiting again.
+            raise error
+        return self._coroutine.throw(error, *more)
 
     def close(self) -> None:
         """Close the coroutine."""
@@ -89,7 +92,11 @@ def start_task(coroutine: Coroutine[Any, Any, T], name: str) -> tuple[asyncio.Ta
     loop, current = asyncio.get_running_loop(), asyncio.current_task()
     context = copy_context()
     started = Started(coroutine)
-    task: asyncio.Task[T] = asyncio.Task(started, loop=loop, name=name, context=context)
+    try:
+        task: asyncio.Task[T] = asyncio.Task(started, loop=loop, name=name, context=context)
+    except BaseException:
+        coroutine.close()
+        raise
     if current is not None:
         _leave_task(loop, current)
     _enter_task(loop, task)

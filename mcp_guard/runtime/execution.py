@@ -78,7 +78,12 @@ class Execution:
         self._lag.look_at(loop)
         body = Body(call)
         self.bodies.running.add(body)
-        task, ended = start_task(self._resolve(body, work), call.tool)
+        try:
+            task, ended = start_task(self._resolve(body, work), call.tool)
+        except BaseException:
+            # Nothing runs: the recursion limit was reached on the way, or somebody pressed Ctrl-C.
+            self.bodies.running.discard(body)
+            raise
         if ended:
             # It never had to wait: no timer, no turn of the loop.
             result: Outcome = _outcome(body.result)

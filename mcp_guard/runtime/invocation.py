@@ -10,13 +10,13 @@ from typing import Any
 
 from mcp_guard.call import Call, Ok
 from mcp_guard.contract import Contract
-from mcp_guard.faults import Cancelled, Fault, Internal
+from mcp_guard.faults import Cancelled, Fault
 from mcp_guard.ports import Proceed
 from mcp_guard.redaction import redacted_arguments
 from mcp_guard.rendering import worded, worded_fix
 from mcp_guard.runtime.countdown import overran
 from mcp_guard.runtime.current import handed_over, in_flight
-from mcp_guard.translation import translate
+from mcp_guard.translation import is_declared, translate
 
 logger = logging.getLogger("mcp_guard")
 
@@ -79,7 +79,7 @@ def fail(call: Call, fault: Fault) -> Fault:
 
 def log_failure(call: Call, fault: Fault) -> None:
     """Write the one record of a failed call: ERROR with the traceback for what nobody declared, INFO for the rest."""
-    level = logging.ERROR if isinstance(fault, Internal) else logging.INFO
+    level = logging.INFO if is_declared(fault) else logging.ERROR
     if not logger.isEnabledFor(level):
         return
     cause = fault.__cause__ if level == logging.ERROR else None
@@ -103,11 +103,13 @@ def log_failure(call: Call, fault: Fault) -> None:
 
 
 def _reason_of_cancellation(call: Call) -> Fault:
-    """Return why a call was cancelled: its caller's time was over, or the client took the request back."""
+    """Return why a call was cancelled: its caller's time was over, or the caller or the client took it back."""
     caller = call.parent
-    if caller is not None and caller.countdown is not None and not caller.countdown.remaining:
+    if caller is None:
+        return Cancelled()
+    if caller.countdown is not None and not caller.countdown.remaining:
         return overran(call, still_running=False)
-    return Cancelled()
+    return Cancelled("the tool that made this call took it back")
 
 
 def _tell_callers(call: Call, change: int, settled: Fault | None = None) -> None:

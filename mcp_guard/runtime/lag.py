@@ -67,12 +67,13 @@ class LagWatch:
         code = frame.f_code
         logger.warning(
             "%s has blocked the event loop for more than %.1f s, in %s (%s:%d): the whole server waits, and no time "
-            "budget can hold; write def instead of async def, or offload=True",
+            "budget can hold%s",
             body.call.tool,
             BLOCKED_SECONDS,
             code.co_qualname,
             code.co_filename,
             frame.f_lineno,
+            "; write def instead of async def, or offload=True" if body.call.contract.awaits else "",
             extra={"tool": body.call.tool, "correlation_id": body.call.correlation_id},
         )
 

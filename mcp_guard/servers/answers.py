@@ -65,14 +65,16 @@ def cut_blocks(blocks: list[ContentBlock], truncation: Truncation, call: Call) -
     if total <= left:
         return blocks
     kept: list[ContentBlock] = []
+    shown = 0
     for block in blocks:
         if isinstance(block, TextContent):
-            text, _ = truncation.cut(block.text, left)
+            text, cut = truncation.cut(block.text, left)
+            shown += len(block.text) if cut is None else cut.shown
             left = max(0, left - len(block.text))
             kept.append(block if text is block.text else block.model_copy(update={"text": text}))
         else:
             kept.append(block)
-    call.notes[TRUNCATED_KEY] = {"shown": truncation.limit, "total": total, "unit": "characters"}
+    call.notes[TRUNCATED_KEY] = {"shown": shown, "total": total, "unit": "characters"}
     return kept
 
 

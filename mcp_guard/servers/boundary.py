@@ -120,6 +120,8 @@ class Boundary:
             arrived.reset(token)
         if not isinstance(result, CallToolResult) or not result.is_error:
             return result
+        if arrival.passing is not None:
+            raise arrival.passing
         return await self._answer_failure(arrival, result)
 
     async def _answer_failure(self, arrival: Arrival, result: CallToolResult) -> CallToolResult:

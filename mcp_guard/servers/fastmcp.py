@@ -8,6 +8,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.server.providers.fastmcp_provider import FastMCPProviderTool
 from fastmcp.server.server import FastMCP
 from fastmcp.server.transforms import GetToolNext, Transform
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
@@ -67,8 +68,8 @@ class FastMCPAdapter:
     async def plan_of(self, name: str) -> Plan | None:
         """Return the plan of a guarded tool."""
         tool = await self._server.get_tool(name)
-        while isinstance(tool, TransformedTool):
-            tool = tool.parent_tool
+        while isinstance(tool, TransformedTool | FastMCPProviderTool):
+            tool = await _beneath(tool)
         return tool.plan if isinstance(tool, GuardedFunctionTool) else None
 
     async def is_unknown(self, name: str, said: str | None = None) -> bool:
@@ -187,7 +188,12 @@ class GuardedFunctionTool(FunctionTool):
             except Fault as settled:
                 fault = settled
             except Exception as error:
-                fault = self._library_failure(error, call)
+                told = self._library_failure(error, call)
+                if told is None:
+                    if over_wire and arrival is not None:
+                        arrival.passing = error
+                    raise
+                fault = told
             finally:
                 _leaving.reset(leaving)
                 handed_over.reset(handed)
@@ -218,14 +224,14 @@ class GuardedFunctionTool(FunctionTool):
             return result
         return result.model_copy(update={"meta": {**(result.meta or {}), **call.notes}})
 
-    def _library_failure(self, error: Exception, call: Call) -> Fault:
-        """The fault for what fastmcp raised around the body: its own validation, a dependency."""
+    def _library_failure(self, error: Exception, call: Call) -> Fault | None:
+        """The fault for what fastmcp raised around the body, in its own validation say; None if it must pass."""
         if isinstance(error, ValidationError):
             fault: Fault | None = InvalidArguments("the server's own check of the arguments refused them")
         else:
             fault = translate(error, call)
         if fault is None:
-            raise error
+            return None
         fault.__cause__ = error
         return fail(call, fault)
 
@@ -239,6 +245,14 @@ class GuardedFunctionTool(FunctionTool):
             told = error_result(fault, call, has_output_schema=has_output_schema).meta or {}
             return fault.result.model_copy(update={"meta": {**(fault.result.meta or {}), ERROR_KEY: told[ERROR_KEY]}})
         return ToolResult.from_mcp_result(error_result(fault, call, has_output_schema=has_output_schema))
+
+
+async def _beneath(tool: TransformedTool | FastMCPProviderTool) -> Tool | None:
+    """Return the tool that another one stands for: one with other arguments, or one of a mounted server."""
+    if isinstance(tool, TransformedTool):
+        return tool.parent_tool
+    mounted: Tool | None = await tool._server.get_tool(tool._original_name)  # noqa: SLF001 - it has no public name
+    return mounted
 
 
 def _fields_of(tool: FunctionTool) -> dict[str, Any]:

@@ -85,9 +85,10 @@ class Arrival:
         admitted: The checked call, where the boundary could check it.
         taken: Whether its tool has begun to answer; what runs later in the same request is a call of its own.
         failure: The fault to answer with, and its call.
+        passing: An exception that must reach the client as a protocol error, whatever the library makes of it.
     """
 
-    __slots__ = ("admitted", "failure", "name", "sent", "taken")
+    __slots__ = ("admitted", "failure", "name", "passing", "sent", "taken")
 
     def __init__(self, name: str, sent: Mapping[str, Any]) -> None:
         self.name = name
@@ -95,6 +96,7 @@ class Arrival:
         self.admitted: Call | None = None
         self.taken = False
         self.failure: tuple[Fault, Call] | None = None
+        self.passing: Exception | None = None
 
 
 arrived: ContextVar[Arrival | None] = ContextVar("mcp_guard_arrived", default=None)
