@@ -74,3 +74,14 @@ def test_every_option_is_in_the_reference() -> None:
     page = (ROOT / "docs/reference/options.md").read_text()
     options = [*inspect.signature(Guard).parameters, *Options.__annotations__]
     assert [option for option in options if f"| `{option}` |" not in page] == []
+
+
+def test_every_test_that_the_promises_name_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (ROOT / "docs/reference/promises.md").read_text())
+    missing = [
+        f"{path}::{name}"
+        for path, name in named
+        if not (ROOT / path).exists() or (name and f" {name}" not in (ROOT / path).read_text())
+    ]
+    assert named
+    assert missing == []
