@@ -23,9 +23,7 @@ def main() -> None:
     names = [*(comparison.name for comparison in COMPARISONS), "idle"]
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what the guard costs.")
     parser.add_argument("--quick", action="store_true", help="take a look, in a fraction of the time")
-    parser.add_argument(
-        "--only", metavar="NAME", nargs="+", choices=names, default=names, help=", ".join(names)
-    )
+    parser.add_argument("--only", metavar="NAME", nargs="+", choices=names, default=names, help=", ".join(names))
     options = parser.parse_args()
 
     print(_machine())
@@ -39,9 +37,9 @@ def _run(names: list[str], share: float) -> list[str]:
     summary: list[str] = []
     for comparison in COMPARISONS:
         if comparison.name in names:
-            samples = asyncio.run(measure(comparison, comparison.seconds * share))
-            print("", *report.table(comparison, samples), sep="\n", flush=True)
-            summary += [f"{comparison.name:15} {line}" for line in report.verdicts(comparison, samples)]
+            measured = asyncio.run(measure(comparison, comparison.seconds * share))
+            print("", *report.table(comparison, measured), sep="\n", flush=True)
+            summary += [f"{comparison.name:15} {line}" for line in report.verdicts(comparison, measured.samples)]
     if "idle" in names:
         used = asyncio.run(cpu_while_swallowing())
         print("", *report.idle_table(used), sep="\n", flush=True)

@@ -20,6 +20,7 @@ TWIN = "bare, its twin"
 HOP = "one thread hop"
 
 ADD = Request("add", {"a": 1, "b": 2})
+ADD_WAITING = Request("add_waiting", {"a": 1, "b": 2})
 ADD_SYNC = Request("add_sync", {"a": 1, "b": 2})
 REFUSED = Request("add", {"a": "three", "b": 2})
 FAILING = Request("fail", {"a": 1, "b": 2})
@@ -47,9 +48,7 @@ def _fastmcp() -> list[Arm]:
         "fastmcp, 3 middlewares": servers.fast_with_middleware,
         "fastmcp, mcp_guard": servers.fast_guarded,
     }
-    return [
-        Arm(name, partial(ADD.in_memory_fastmcp, build), against="fastmcp") for name, build in builds.items()
-    ]
+    return [Arm(name, partial(ADD.in_memory_fastmcp, build), against="fastmcp") for name, build in builds.items()]
 
 
 def _imports() -> list[Arm]:
@@ -81,16 +80,21 @@ def _exits_well(status: int) -> bool:
     return status == 0
 
 
-_added = partial(Comparison, answered=_adds, batch=50, seconds=12, targets=[Target(GUARD, 0.4, per=HOP)])
+_added = partial(Comparison, answered=_adds, batch=50, seconds=8, targets=[Target(GUARD, 0.4, per=HOP)])
 _transported = partial(Comparison, answered=_adds, batch=10, targets=[Target(GUARD, 1.03)])
-_refused = partial(Comparison, answered=_fails, batch=10, seconds=8, targets=[Target(GUARD, 1.10)])
-_raising = partial(Comparison, answered=_fails, seconds=10, targets=[Target(GUARD, 1.0)])
+_refused = partial(Comparison, answered=_fails, batch=10, seconds=6, targets=[Target(GUARD, 1.10)])
+_raising = partial(Comparison, answered=_fails, seconds=8, targets=[Target(GUARD, 1.0)])
 
 COMPARISONS = [
     _added(
         "call-tool",
         "async add at server.call_tool",
         [*_three(ADD.direct), _by_hand(ADD.direct), _hop()],
+    ),
+    _added(
+        "call-tool-waits",
+        "the same, waiting for one turn of the loop",
+        [*_three(ADD_WAITING.direct), _by_hand(ADD_WAITING.direct), _hop()],
     ),
     _added("call-tool-sync", "sync add at server.call_tool", [*_three(ADD_SYNC.direct), _hop()]),
     Comparison(
@@ -99,7 +103,16 @@ COMPARISONS = [
         [*_three(ADD.in_memory), _by_hand(ADD.in_memory), *_fastmcp()],
         answered=_adds,
         batch=20,
-        seconds=24,
+        seconds=20,
+        targets=[Target(GUARD, 1.15)],
+    ),
+    Comparison(
+        "memory-waits",
+        "the same, waiting for one turn of the loop",
+        [*_three(ADD_WAITING.in_memory), _by_hand(ADD_WAITING.in_memory)],
+        answered=_adds,
+        batch=20,
+        seconds=14,
         targets=[Target(GUARD, 1.15)],
     ),
     Comparison(
@@ -108,15 +121,13 @@ COMPARISONS = [
         _three(ADD_SYNC.in_memory),
         answered=_adds,
         batch=20,
-        seconds=12,
+        seconds=10,
         targets=[Target(GUARD, 1.10)],
     ),
-    _transported("stdio", "async add over stdio, server in a subprocess", _three(ADD.over_stdio), seconds=14),
-    _transported("stdio-sync", "sync add, the same way", _three(ADD_SYNC.over_stdio), seconds=8),
-    _transported(
-        "http", "async add over loopback HTTP, server in a subprocess", _three(ADD.over_http), seconds=14
-    ),
-    _transported("http-sync", "sync add, the same way", _three(ADD_SYNC.over_http), seconds=8),
+    _transported("stdio", "async add over stdio, server in a subprocess", _three(ADD.over_stdio), seconds=16),
+    _transported("stdio-sync", "sync add, the same way", _three(ADD_SYNC.over_stdio), seconds=6),
+    _transported("http", "async add over loopback HTTP, server in a subprocess", _three(ADD.over_http), seconds=16),
+    _transported("http-sync", "sync add, the same way", _three(ADD_SYNC.over_http), seconds=6),
     _refused("refused", 'add(a="three"), the log without rich', _three(REFUSED.in_memory), log=plain_logging),
     _refused("refused-rich", 'add(a="three"), the log with rich', _three(REFUSED.in_memory)),
     _raising(
@@ -133,7 +144,7 @@ COMPARISONS = [
         _imports(),
         answered=_exits_well,
         batch=1,
-        seconds=24,
+        seconds=18,
         targets=[Target(GUARD, 1.05), Target("a server and its guard", 1.05)],
     ),
 ]

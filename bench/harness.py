@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import random
@@ -69,6 +70,19 @@ Samples = dict[str, list[float]]
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What a comparison gave.
+
+    Attributes:
+        samples: How long the calls took.
+        garbage: How many objects one call leaves for the cyclic garbage collector of this process, per arm.
+    """
+
+    samples: Samples
+    garbage: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Spread:
     """The middle of a list of figures, and the half of them around it."""
 
@@ -91,35 +105,33 @@ def ratios(samples: Samples, arm: str, against: str) -> list[float]:
 def added(samples: Samples, arm: str, against: str, per: str | None = None) -> list[float]:
     """Return what `arm` takes more than `against` in every round, in nanoseconds or in units of `per`."""
     units = samples[per] if per is not None else [1.0] * len(samples[arm])
-    return [
-        (mine - theirs) / unit
-        for mine, theirs, unit in zip(samples[arm], samples[against], units, strict=True)
-    ]
+    return [(mine - theirs) / unit for mine, theirs, unit in zip(samples[arm], samples[against], units, strict=True)]
 
 
-async def measure(comparison: Comparison, seconds: float) -> Samples:
+async def measure(comparison: Comparison, seconds: float) -> Measured:
     """Open every arm, check its answer, and time batches in shuffled turns for about `seconds`.
 
     Raises:
         RuntimeError: If an arm does not give the expected answer.
     """
-    samples: Samples = {arm.name: [] for arm in comparison.arms}
+    measured = Measured({arm.name: [] for arm in comparison.arms}, {})
     turns = random.Random(_SEED)  # noqa: S311 - an order, not a secret
     comparison.log()
     async with AsyncExitStack() as stack:
         calls = [(arm.name, await stack.enter_async_context(arm.open())) for arm in comparison.arms]
         for name, call in calls:
             await _warm_up(name, call, comparison)
-        # What the servers are made of is not looked at again by every collection between the rounds.
+        # What the servers are made of is not looked at again by every collection between the batches.
         gc.freeze()
         stack.callback(gc.unfreeze)
         until = time.perf_counter() + seconds
         rounds = 0
         while time.perf_counter() < until or rounds < _MIN_ROUNDS:
             turns.shuffle(calls)
-            await _round(calls, comparison.batch, samples)
+            for name, call in calls:
+                await _sample(name, call, comparison.batch, measured)
             rounds += 1
-    return samples
+    return measured
 
 
 async def _warm_up(name: str, call: Call, comparison: Comparison) -> None:
@@ -129,18 +141,17 @@ async def _warm_up(name: str, call: Call, comparison: Comparison) -> None:
             raise RuntimeError(f"{comparison.name}: {name} answered {answer!r}")
 
 
-async def _round(calls: Sequence[tuple[str, Call]], batch: int, samples: Samples) -> None:
+async def _sample(name: str, call: Call, batch: int, measured: Measured) -> None:
     gc.collect()
     gc.disable()
     try:
-        for name, call in calls:
-            samples[name].append(await _batch(call, batch))
+        start = time.perf_counter_ns()
+        for _ in range(batch):
+            await call()
+        # What a call leaves for the next turn of the loop is its own cost, and not that of the next arm.
+        await asyncio.sleep(0)
+        took = time.perf_counter_ns() - start
     finally:
         gc.enable()
-
-
-async def _batch(call: Call, count: int) -> float:
-    start = time.perf_counter_ns()
-    for _ in range(count):
-        await call()
-    return (time.perf_counter_ns() - start) / count
+    measured.samples[name].append(took / batch)
+    measured.garbage[name] = gc.collect() / batch

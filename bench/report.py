@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench import idle
-from bench.harness import Comparison, Samples, Spread, Target, added, ratios, spread
+from bench.harness import Comparison, Measured, Samples, Spread, Target, added, ratios, spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_HEADINGS = f"{'half of them':>20}{'ratio':>9}{'half of them':>18}{'adds':>12}"
+_HEADINGS = f"{'half of them':>20}{'garbage':>9}{'ratio':>9}{'half of them':>16}{'adds':>11}"
 
 
-def table(comparison: Comparison, samples: Samples) -> list[str]:
+def table(comparison: Comparison, measured: Measured) -> list[str]:
     """Return the lines of one comparison."""
+    samples = measured.samples
     rounds = len(samples[comparison.arms[0].name])
     unit, nanoseconds = _unit(samples[comparison.arms[0].name])
     lines = [
@@ -24,10 +25,11 @@ def table(comparison: Comparison, samples: Samples) -> list[str]:
     for arm in comparison.arms:
         took = spread([sample / nanoseconds for sample in samples[arm.name]])
         line = f"  {arm.name:24}{took.median:>12,.1f}{_half(took, 1):>20}"
+        line += f"{measured.garbage[arm.name]:>9.0f}"
         if arm.name != arm.against:
             ratio = spread(ratios(samples, arm.name, arm.against))
             more = spread(added(samples, arm.name, arm.against)).median / nanoseconds
-            line += f"{ratio.median:>9.3f}{_half(ratio, 3):>18}{more:>+12,.1f}"
+            line += f"{ratio.median:>9.3f}{_half(ratio, 2):>16}{more:>+11,.1f}"
         lines.append(line)
     return [*lines, *(f"  {line}" for line in verdicts(comparison, samples))]
 

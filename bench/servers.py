@@ -26,6 +26,12 @@ async def add(a: int, b: int) -> int:
     return a + b
 
 
+async def add_waiting(a: int, b: int) -> int:
+    """Add two numbers after one turn of the event loop."""
+    await asyncio.sleep(0)
+    return a + b
+
+
 def add_sync(a: int, b: int) -> int:
     """Add two numbers in a worker thread."""
     return a + b
@@ -37,8 +43,8 @@ async def fail(a: int, b: int) -> int:
 
 
 def with_tools(server: Server, guarded: Callable[[Tool], Tool] = lambda fn: fn) -> Server:
-    """Register the three tools, each behind `guarded`, and return the server."""
-    for fn in (add, add_sync, fail):
+    """Register the tools, each behind `guarded`, and return the server."""
+    for fn in (add, add_waiting, add_sync, fail):
         server.tool()(guarded(fn))
     return server
 

@@ -18,7 +18,7 @@ def head(path: str, lines: int = 10) -> str: ...
 # lab/        the fault bench                       cli       the command line
 
 from mcp_guard.call import Call
-from mcp_guard.contract import Contract
+from mcp_guard.contract import Contract, GuardWarning
 from mcp_guard.faults import (
     Busy,
     ConfigurationError,
@@ -28,7 +28,6 @@ from mcp_guard.faults import (
     DependencyUnavailable,
     Fault,
     GuardError,
-    GuardWarning,
     Internal,
     InvalidArguments,
     InvalidData,

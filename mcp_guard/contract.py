@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict
 
-from mcp_guard.faults import ConfigurationError, Fault, GuardWarning, template_fields
+from mcp_guard.faults import ConfigurationError, Fault, template_fields
 from mcp_guard.redaction import is_sensitive_annotation, is_sensitive_name
 
 Effect = Literal["reads", "writes"]
@@ -20,6 +20,10 @@ Effect = Literal["reads", "writes"]
 
 Predicate = Callable[..., object]
 """A function of some of a tool's parameters, taken by name."""
+
+
+class GuardWarning(UserWarning):
+    """An author declared something that works, but probably not as meant."""
 
 
 class Options(TypedDict, total=False):

@@ -16,10 +16,9 @@ Exception
         ├── PermissionDenied        PERMISSION_DENIED       exec       the server may not do this
         ├── AuthenticationRequired  AUTHENTICATION_REQUIRED exec       a dependency wants credentials
         ├── Conflict                CONFLICT                exec       the state does not allow this
-        ├── DependencyFault                                 exec       something the tool relies on failed
-        │   ├── DependencyUnavailable  DEPENDENCY_UNAVAILABLE
-        │   ├── DependencyTimedOut     DEPENDENCY_TIMED_OUT
-        │   └── DependencyFailed       DEPENDENCY_FAILED
+        ├── DependencyFailed        DEPENDENCY_FAILED       exec       something the tool relies on failed
+        │   ├── DependencyUnavailable  DEPENDENCY_UNAVAILABLE          ... it cannot be reached
+        │   └── DependencyTimedOut     DEPENDENCY_TIMED_OUT            ... it did not answer in time
         ├── InvalidData             INVALID_DATA            exec       the tool read something malformed
         ├── ResourceExhausted       RESOURCE_EXHAUSTED      exec       memory, disk or recursion ran out
         ├── InvalidOutput           INVALID_OUTPUT          exec       the tool ran; its result cannot be sent
@@ -34,11 +33,11 @@ lets no implementation allocate new ones in -32000..-32099 (specification, basic
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
+from types import MappingProxyType
 from typing import ClassVar, Literal, Self
 
 Stage = Literal["transport", "service", "validate", "exec", "rollback"]
@@ -62,10 +61,6 @@ class GuardError(Exception):
 
 class ConfigurationError(GuardError):
     """An author declared something that cannot work; the message names it and says what to write instead."""
-
-
-class GuardWarning(UserWarning):
-    """An author declared something that works, but probably not as meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +113,8 @@ class Fault(GuardError):
         fix = "Call list_notes to see the paths that exist."
     ```
 
-    `{path}` is filled from the keyword arguments given to the constructor, else from the call's arguments, redacted.
-
-    Args:
-        text: The message as it stands, instead of the template.
-        **values: Values for the template.
+    `{path}` is filled from the constructor's keyword arguments, else from the call's arguments, redacted; a text given
+    to the constructor stands instead of the template.
     """
 
     code: ClassVar[str] = "TOOL_FAILED"
@@ -150,6 +142,9 @@ class Fault(GuardError):
     """The author's own error result, when the failure was returned and not raised."""
     tool: str | None = None
     """The tool whose call failed; None until the guard raises the fault."""
+
+    text: str | None = None
+    values: Mapping[str, object] = MappingProxyType({})
 
     def __init__(self, text: str | None = None, /, **values: object) -> None:
         super().__init__(*(() if text is None else (text,)))
@@ -213,20 +208,24 @@ class Fault(GuardError):
     ) -> Self:
         """Return a copy of this fault with the given details: one that is raised twice must not change in place."""
         details = {name: value for name, value in locals().items() if value is not None and name != "self"}
-        told = copy.copy(self)
-        told.__cause__ = self.__cause__
+        told = self._copied()
         told.__dict__.update(details)
         return told
 
+    def _copied(self) -> Self:
+        # Not copy.copy: it calls the constructor again, and a subclass may have one of its own.
+        copied = type(self).__new__(type(self), *self.args)
+        copied.__dict__.update(self.__dict__)
+        copied.__cause__ = self.__cause__
+        return copied
+
     def passed_on(self) -> Self:
         """Return this fault as the tool that called the failing one passes it on: place and effects are open again."""
-        passed = copy.copy(self)
+        passed = self._copied()
         passed.__cause__ = self
         passed.text = f"{self.tool} failed: {self.field}: {self}" if self.field else f"{self.tool} failed: {self}"
-        passed.__dict__.update(
-            stage="exec", field=None, problems=(), problem_count=0, effects=None, remaining=(), tool=None
-        )
-        passed.__dict__.update(result=None)
+        opened = {"field": None, "problems": (), "problem_count": 0, "effects": None, "remaining": (), "result": None}
+        passed.__dict__.update(opened, stage="exec", tool=None)
         return passed
 
 
@@ -324,8 +323,8 @@ class Conflict(Fault):
     message = "this conflicts with the present state"
 
 
-class DependencyFault(Fault):
-    """Something that the tool relies on failed."""
+class DependencyFailed(Fault):
+    """A service that the tool relies on failed."""
 
     code = "DEPENDENCY_FAILED"
     message = "a service that this tool relies on failed"
@@ -333,7 +332,7 @@ class DependencyFault(Fault):
     fault_side = "dependency"
 
 
-class DependencyUnavailable(DependencyFault):
+class DependencyUnavailable(DependencyFailed):
     """A service that the tool relies on cannot be reached or refuses for now."""
 
     code = "DEPENDENCY_UNAVAILABLE"
@@ -342,19 +341,13 @@ class DependencyUnavailable(DependencyFault):
     transient = True
 
 
-class DependencyTimedOut(DependencyFault):
+class DependencyTimedOut(DependencyFailed):
     """A service that the tool relies on did not answer in time."""
 
     code = "DEPENDENCY_TIMED_OUT"
     message = "a service that this tool relies on did not answer in time"
     retry = "after_delay"
     transient = True
-
-
-class DependencyFailed(DependencyFault):
-    """A service that the tool relies on answered with a failure."""
-
-    code = "DEPENDENCY_FAILED"
 
 
 class InvalidData(Fault):

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_guard.call import Call
 from mcp_guard.faults import Fault
+from mcp_guard.known_errors.places import sent_texts
 from mcp_guard.redaction import redact, shown
 
 ERROR_KEY = "io.github.mcp-guard/error"
@@ -85,7 +86,7 @@ def worded(fault: Fault, call: Call) -> str:
     """
     if fault.tool is not None:
         return str(fault)
-    text = redact(fault.worded(_shown_arguments(fault.message, call)), _sent(call))
+    text = redact(fault.worded(_shown_arguments(fault.message, call)), sent_texts(call))
     return " ".join(text.split()) or "the tool failed"
 
 
@@ -95,12 +96,7 @@ def worded_fix(fault: Fault, call: Call) -> str | None:
         return None
     if fault.tool is not None:
         return fault.fix
-    return redact(fault.filled(fault.fix, _shown_arguments(fault.fix, call)), _sent(call))
-
-
-def _sent(call: Call) -> list[str]:
-    """What the caller sent is no news to the caller: a path among it is shown as it came."""
-    return [value for value in call.arguments.values() if isinstance(value, str)]
+    return redact(fault.filled(fault.fix, _shown_arguments(fault.fix, call)), sent_texts(call))
 
 
 def _shown_arguments(template: str, call: Call) -> Mapping[str, str]:

@@ -6,7 +6,6 @@ What nobody declared becomes `Internal`, and nothing of its text is told.
 from __future__ import annotations
 
 import asyncio
-import copy
 import re
 from itertools import islice
 from pathlib import PurePath
@@ -155,7 +154,7 @@ def _merged(group: BaseExceptionGroup[BaseException], call: Call) -> Fault:
     faults = [_fault_for(leaf, call) for leaf in leaves]
     if len(faults) == 1:
         return faults[0]
-    merged = copy.copy(max(faults, key=_seriousness))
+    merged = max(faults, key=_seriousness).told()
     merged.__dict__.update(
         text=_told_together(faults, call),
         stage="exec",

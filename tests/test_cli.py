@@ -9,6 +9,12 @@ import pytest
 
 from mcp_guard import __version__
 from mcp_guard.cli import main
+from mcp_guard.lab.service import Notes
+
+
+def write_nothing(self: Notes, path: str, text: str) -> str:
+    """Write nothing."""
+    return f"appended to {path}"
 
 
 def run(*words: str, setup: str = "") -> subprocess.CompletedProcess[str]:
@@ -73,12 +79,18 @@ def test_the_control_is_the_first_line_printed(capsys: pytest.CaptureFixture[str
     assert any(line.startswith("bad_params") and "validate" in line for line in rest)
 
 
-def test_a_failed_control_is_printed_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_control_is_printed_and_nothing_else(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Notes, "append_note", write_nothing)
+
     with pytest.raises(SystemExit) as ended:
-        main(["lab", "--line", "guarded", "--budget", "0.000001"])
+        main(["lab", "--line", "wire"])
 
     (only,) = capsys.readouterr().out.splitlines()
-    assert only.startswith("control: FAILED")
+    assert only == (
+        "control: FAILED, so no fault is judged: wire: append_note answered, but the note is not what it should be"
+    )
     assert ended.value.code == 2
 
 

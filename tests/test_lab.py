@@ -10,7 +10,7 @@ import pytest
 from mcp_guard.cli import main
 from mcp_guard.lab.evidence import Observation, Reply
 from mcp_guard.lab.faults import TRIALS
-from mcp_guard.lab.service import LONG, MAX_CHARS, TODO
+from mcp_guard.lab.service import LONG, MAX_CHARS, TODO, Notes
 from mcp_guard.lab.verdicts import Verdict, judge
 
 QUICK = ("unknown_tool", "bad_params", "exec_throw", "silent_truncate", "partial_write")
@@ -130,10 +130,17 @@ def test_a_budget_longer_than_the_tool_has_nothing_to_catch(run_lab: Any) -> Non
     assert run.status == 0, "a budget is a bound, not a detector"
 
 
-def test_a_failed_control_ends_the_run_without_verdicts(run_lab: Any) -> None:
-    run = run_lab("--budget", "0.000001", "--line", "guarded")
+def read_nothing(self: Notes, path: str, lines: int = 10) -> str:
+    """Read nothing."""
+    return ""
 
-    assert "head answered '[transport] head: no result within" in run.told["control"]["guarded"]
+
+def test_a_failed_control_ends_the_run_without_verdicts(run_lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Notes, "head", read_nothing)
+
+    run = run_lab()
+
+    assert run.told["control"] == dict.fromkeys(("wire", "sdk", "guarded"), "head answered ''")
     assert run.verdicts == {}
     assert run.status == 2
 

@@ -73,7 +73,7 @@ TABLE: Table = {
     "json.decoder.JSONDecodeError": _bad_json,
     "xml.etree.ElementTree.ParseError": _bad_xml,
     "tomllib.TOMLDecodeError": says(InvalidData, "the TOML is malformed"),
-    "csv.Error": says(InvalidData, "the CSV is malformed"),
+    "_csv.Error": says(InvalidData, "the CSV is malformed"),
     "zipfile.BadZipFile": says(InvalidData, "the file is no valid ZIP archive"),
     "gzip.BadGzipFile": says(InvalidData, "the file is no valid gzip file"),
     "pydantic_core._pydantic_core.ValidationError": _unfit,

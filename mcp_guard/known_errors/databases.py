@@ -99,7 +99,7 @@ def _broken(about_column: str, otherwise: str) -> _Constraint:
 
 
 _DUPLICATE = _broken("a record with this {name} exists already", "such a record exists already")
-_MISSING = _broken("a record needs a {name}", "a record lacks a value that it needs")
+_MISSING = _broken("a record needs a value for {name}", "a record lacks a value that it needs")
 _REFERENCE = _broken(
     "{name} refers to a record that does not exist",
     "a record refers to one that does not exist, or that would no longer exist",

@@ -29,14 +29,15 @@ class _Kind:
 
     Attributes:
         fault: The class of the fault.
-        about_path: The message where an argument names the path; `{path}` is what the caller sent.
+        about_path: The message where an argument names the path; `{path}` is what the caller sent. None where it
+            is not the path that matters.
         otherwise: The message where none does.
         fix: What to send instead, where an argument names the path.
         details: Other attributes of the fault.
     """
 
     fault: type[Fault]
-    about_path: str
+    about_path: str | None
     otherwise: str
     fix: str | None = None
     details: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -70,16 +71,16 @@ _FILE_KINDS: dict[int, _Kind] = {
     errno.EROFS: _Kind(PermissionDenied, "{path} can only be read", "this place can only be read"),
     errno.EEXIST: _Kind(Conflict, "{path} exists already", "a file exists already", "Send another path."),
     errno.ENOTEMPTY: _Kind(Conflict, "{path} is not empty", "a folder is not empty"),
-    errno.EBUSY: _Kind(Conflict, "{path} is in use", "a file is in use", details=_LATER),
+    errno.EBUSY: _Kind(Conflict, "{path} is in use", "a file is in use", details={**_LATER, "fault_side": "server"}),
 }
 
 
 def _exhausted(what: str, *, fix: str | None = None, **details: Any) -> _Kind:
-    return _Kind(ResourceExhausted, what, what, fix, {"fix": fix, **details})
+    return _Kind(ResourceExhausted, None, what, details={"fix": fix, **details})
 
 
 def _unreachable(what: str) -> _Kind:
-    return _Kind(DependencyUnavailable, what, what)
+    return _Kind(DependencyUnavailable, None, what)
 
 
 _KINDS: dict[int, _Kind] = {
@@ -99,9 +100,9 @@ _KINDS: dict[int, _Kind] = {
     errno.EHOSTUNREACH: _unreachable(DependencyUnavailable.message),
     errno.ENETUNREACH: _unreachable(DependencyUnavailable.message),
     errno.ENETDOWN: _unreachable(DependencyUnavailable.message),
-    errno.ETIMEDOUT: _Kind(DependencyTimedOut, DependencyTimedOut.message, DependencyTimedOut.message),
-    errno.EIO: _Kind(DependencyFailed, "a disk could not be read or written", "a device failed"),
-    errno.ESRCH: _Kind(NotFound, "there is no such process", "there is no such process"),
+    errno.ETIMEDOUT: _Kind(DependencyTimedOut, None, DependencyTimedOut.message),
+    errno.EIO: _Kind(DependencyFailed, None, "a device of the server failed"),
+    errno.ESRCH: _Kind(NotFound, None, "there is no such process"),
 }
 
 
@@ -122,8 +123,8 @@ def _like(number: int) -> Rule:
 def _fault(kind: _Kind | None, error: OSError, call: Call) -> Fault | None:
     if kind is None:
         return None
-    place = place_of_path(call, error.filename, error.filename2)
-    if place is not None:
+    place = place_of_path(call, error.filename, error.filename2) if kind.about_path else None
+    if place is not None and kind.about_path:
         text = kind.about_path.format(path=place.sent or "the path")
         found: dict[str, Any] = {"field": place.field, "received": place.sent}
         return worded(kind.fault, text, **{"fix": kind.fix, **kind.details, **found})

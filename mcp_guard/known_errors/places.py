@@ -39,14 +39,14 @@ def place_of_path(call: Call, *names: object) -> Place | None:
     """
     for name in names:
         path = os.fsdecode(name) if isinstance(name, str | bytes | PurePath) else ""
-        if 0 < len(path) <= _MAX_PATH and (place := _place_of(call, path)) is not None:
+        if path and (place := _place_of(call, path)) is not None:
             return place
     return None
 
 
 def _place_of(call: Call, path: str) -> Place | None:
     texts = list(islice(_texts(call.arguments, ""), _MAX_TEXTS))
-    wanted = {path, _real(path)}
+    wanted = {path, _real(path) or path}
     for field, text in texts:
         if text in wanted or _real(text) in wanted:
             return _place(call, field, text)
@@ -60,7 +60,7 @@ def _place_of(call: Call, path: str) -> Place | None:
 
 def place_of_word(call: Call, word: str) -> Place | None:
     """Return the argument whose text says `word`, so that repeating the word tells its sender nothing new."""
-    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     for field, text in islice(_texts(call.arguments, ""), _MAX_TEXTS):
         if whole.search(text) and not _is_hidden(call, field):
             return Place(field, quoted(word))

@@ -136,14 +136,16 @@ def _of_aws(error: Any, _call: Call) -> Fault:
     metadata = response.get("ResponseMetadata", {})
     told = (status for status, words in _AWS.items() if any(word in code.lower() for word in words))
     status = next(told, metadata.get("HTTPStatusCode"))
-    headers = {name.title(): value for name, value in metadata.get("HTTPHeaders", {}).items()}
     detail = code if re.fullmatch(r"[A-Za-z][A-Za-z0-9.]{0,60}", code) else None
-    return by_status(status if isinstance(status, int) else 0, headers, detail=detail or f"HTTP {status}")
+    return by_status(
+        status if isinstance(status, int) else 0, metadata.get("HTTPHeaders"), detail=detail or f"HTTP {status}"
+    )
 
 
 _UNREACHABLE = says(DependencyUnavailable, DependencyUnavailable.message)
 _TIMED_OUT = says(DependencyTimedOut, DependencyTimedOut.message)
 _FAILED = says(DependencyFailed, DependencyFailed.message)
+_NOT_SECURE = says(DependencyFailed, "no secure connection to a service that this tool relies on could be made")
 _UNREADABLE = says(DependencyFailed, "a service that this tool relies on sent an answer that cannot be read")
 _REDIRECTS = says(DependencyFailed, "a service that this tool relies on redirects in circles")
 _BAD_URL = says(
@@ -183,6 +185,8 @@ TABLE: Table = {
     **_httpx("httpx2"),
     "requests.exceptions.HTTPError": _of_response,
     "requests.exceptions.Timeout": _TIMED_OUT,
+    "requests.exceptions.ConnectTimeout": _TIMED_OUT,
+    "requests.exceptions.SSLError": _NOT_SECURE,
     "requests.exceptions.ConnectionError": _UNREACHABLE,
     "requests.exceptions.ChunkedEncodingError": _UNREACHABLE,
     "requests.exceptions.TooManyRedirects": _REDIRECTS,
@@ -206,13 +210,16 @@ TABLE: Table = {
     "http.client.InvalidURL": _BAD_URL,
     "http.client.HTTPException": _UNREADABLE,
     "botocore.exceptions.ClientError": _of_aws,
+    "botocore.exceptions.SSLError": _NOT_SECURE,
     "botocore.exceptions.ConnectTimeoutError": _TIMED_OUT,
     "botocore.exceptions.ReadTimeoutError": _TIMED_OUT,
     "botocore.exceptions.ConnectionError": _UNREACHABLE,
     "botocore.exceptions.HTTPClientError": _UNREACHABLE,
     "botocore.exceptions.NoCredentialsError": _NO_CREDENTIALS,
     "botocore.exceptions.PartialCredentialsError": _NO_CREDENTIALS,
+    "botocore.exceptions.CredentialRetrievalError": _NO_CREDENTIALS,
     "botocore.exceptions.TokenRetrievalError": _NO_CREDENTIALS,
     "botocore.exceptions.ParamValidationError": _REFUSED_VALUES,
+    "botocore.exceptions.ValidationError": _REFUSED_VALUES,
     "botocore.exceptions.BotoCoreError": _FAILED,
 }

@@ -242,8 +242,14 @@ def a_bound_method(protect: Protect) -> Any:
     return Notes().look
 
 
-@made_by({"at": "2024-01-02"}, {}, bad={"at": "soon"})
+# fastmcp evaluates the annotations of a bare partial in no module at all.
+@made_by({"at": "2024-01-02"}, {}, bad={"at": "soon"}, only="mcpserver")
 def a_partial(protect: Protect) -> Any:
     part = functools.partial(_plain, at=date(2020, 1, 1))
     part.__name__, part.__doc__ = "_plain", _plain.__doc__
     return protect(part)
+
+
+def partial_of_a_late_function() -> Any:
+    """Return a partial without a name whose annotations are strings."""
+    return functools.partial(_plain, at=date(2020, 1, 1))

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Optional, TypeVar, Union
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, Optional, TypeVar, Union
 from uuid import UUID
 
 import pydantic.dataclasses
@@ -42,12 +42,17 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
+
+from mcp_guard import Sensitive
 
 from .table import Instead, Table, got
 
 TABLE = Table()
 tool = TABLE.tool
+
+UserId = NewType("UserId", int)
+Ids = TypeAliasType("Ids", list[int])
 
 _PARSED = "parses text that spells JSON, whatever the parameter is declared as"
 _ALIAS = "calls the function with the alias as the keyword"
@@ -165,6 +170,18 @@ def a_constrained_type_of_pydantic(n: NonNegativeInt) -> int:
 def a_secret(token: SecretStr) -> int:
     got(locals())
     return len(token.get_secret_value())
+
+
+@tool({"word": "open sesame"}, bad={"word": 5})
+def a_sensitive_text(word: Annotated[str, Sensitive]) -> int:
+    got(locals())
+    return len(word)
+
+
+@tool({"user": 3, "ids": [1]}, bad={"user": 3, "ids": ["x"]}, at="ids[0]")
+def names_for_types(user: UserId, ids: Ids) -> str:
+    got(locals())
+    return f"{user}{ids}"
 
 
 # Defaults and what `Field` says
@@ -354,7 +371,7 @@ def a_decimal_or_a_text(v: Decimal | str) -> str:
     return repr(v)
 
 
-@tool({"v": "2024-01-02"}, {"v": "2024-01-02T03:04:05Z"}, bad={"v": "noon"})
+@tool({"v": "2024-01-02"}, {"v": "2024-01-02T03:04:05Z"}, bad={"v": 1704164645})
 def a_datetime_or_a_date(v: datetime | date) -> str:
     got(locals())
     return repr(v)
@@ -405,7 +422,8 @@ def a_time(at: time) -> str:
     return at.isoformat()
 
 
-@tool({"wait": "PT1H30M"}, {"wait": "90"}, bad={"wait": "long"})
+# Numbers would be taken for seconds by the bare servers; the published schema says that they are no durations.
+@tool({"wait": "PT1H30M"}, bad={"wait": 90})
 def a_timedelta(wait: timedelta) -> float:
     got(locals())
     return wait.total_seconds()
@@ -543,6 +561,17 @@ def a_sequence(rows: Sequence[str]) -> int:
 
 @tool({"rows": [1, 2]}, bad={"rows": [1, "two"]}, at="rows[1]")
 def an_iterable(rows: Iterable[int]) -> int:
+    items = list(rows)
+    got({"items": items})
+    return len(items)
+
+
+@tool(
+    {"rows": "[1, 2]"},
+    bad={"rows": "[1, "},
+    instead={"fastmcp": Instead("takes a text for the list of its characters", {"items": [1, 2]}, "2", {"result": 2})},
+)
+def an_iterable_given_as_text(rows: Iterable[int]) -> int:
     items = list(rows)
     got({"items": items})
     return len(items)
@@ -700,6 +729,21 @@ class Query(TypedDict):
 def a_model(row: Row) -> str:
     got(locals())
     return row.owner.name
+
+
+@tool(
+    {"row": '{"id": 1, "tags": ["a"]}'},
+    bad={"row": '{"id": 0}'},
+    at="row.id",
+    instead={
+        "fastmcp": Instead(
+            "refuses an object that is spelled in a text", {"row": Row(id=1, tags=["a"])}, "1", {"result": 1}
+        )
+    },
+)
+def a_model_given_as_text(row: Row) -> int:
+    got(locals())
+    return row.id
 
 
 @tool({"rows": [{"id": 1}, {"id": 2, "tags": []}]}, bad={"rows": [{"id": 1}, {"id": 0}]}, at="rows[1].id")
