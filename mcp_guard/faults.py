@@ -183,8 +183,6 @@ class Fault(GuardError):
     def filled(self, template: str, arguments: Mapping[str, object]) -> str:
         """Return `template` with each name replaced by this fault's value, else by the argument, else left as it is."""
         names = template_fields(template)
-        if not names:
-            return template.format()
         return template.format_map({name: self.values.get(name, arguments.get(name, f"{{{name}}}")) for name in names})
 
     def told(
