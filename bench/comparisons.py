@@ -54,16 +54,12 @@ def _fastmcp() -> list[Arm]:
 def _imports() -> list[Arm]:
     serve = "from mcp.server import MCPServer; server = MCPServer('bench')"
     code = {
-        "bare": "import mcp",
-        TWIN: "import mcp",
-        GUARD: "import mcp_guard",
-        "a server": serve,
-        "a server and its guard": f"{serve}; from mcp_guard import Guard; Guard(server)",
+        "bare": serve,
+        TWIN: serve,
+        GUARD: f"{serve}; from mcp_guard import Guard; Guard(server)",
+        "import mcp_guard alone": "import mcp_guard",
     }
-    return [
-        Arm(name, partial(fresh_interpreter, line), against="a server" if "a server" in name else "bare")
-        for name, line in code.items()
-    ]
+    return [Arm(name, partial(fresh_interpreter, line)) for name, line in code.items()]
 
 
 def _adds(answer: Any) -> bool:
@@ -140,11 +136,11 @@ COMPARISONS = [
     _raising("raising-rich", 'raise ValueError("x"), the log with rich', _three(FAILING.in_memory), batch=1),
     Comparison(
         "import",
-        "one line of Python in a fresh interpreter",
+        "a fresh interpreter that imports mcp and makes a server",
         _imports(),
         answered=_exits_well,
         batch=1,
-        seconds=18,
-        targets=[Target(GUARD, 1.05), Target("a server and its guard", 1.05)],
+        seconds=22,
+        targets=[Target(GUARD, 1.05), Target("import mcp_guard alone", 1.05)],
     ),
 ]

@@ -122,6 +122,7 @@ async def measure(comparison: Comparison, seconds: float) -> Measured:
         for name, call in calls:
             await _warm_up(name, call, comparison)
         # What the servers are made of is not looked at again by every collection between the batches.
+        gc.collect()
         gc.freeze()
         stack.callback(gc.unfreeze)
         until = time.perf_counter() + seconds
@@ -142,7 +143,6 @@ async def _warm_up(name: str, call: Call, comparison: Comparison) -> None:
 
 
 async def _sample(name: str, call: Call, batch: int, measured: Measured) -> None:
-    gc.collect()
     gc.disable()
     try:
         start = time.perf_counter_ns()

@@ -7,9 +7,7 @@ import inspect
 import weakref
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
-
-from typing_extensions import ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from mcp_guard.contract import Contract, Effect, Options, declare, is_partial, without_partials
 from mcp_guard.faults import ConfigurationError
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
     from mcp_guard.runtime.threads import ThreadState
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
+S = TypeVar("S")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -58,7 +58,7 @@ class GuardedTool(Protocol[P, R_co]):
     @overload
     def __get__(self, instance: None, owner: type) -> GuardedTool[P, R_co]: ...
     @overload
-    def __get__(self, instance: object, owner: type) -> GuardedTool[..., R_co]: ...
+    def __get__(self: GuardedTool[Concatenate[S, Q], R_co], instance: S, owner: type) -> GuardedTool[Q, R_co]: ...
 
     def describe(self) -> list[dict[str, Any]]:
         """Return the stages a call passes, outermost first, each with its options."""
@@ -222,6 +222,10 @@ class Guard:
             raise ConfigurationError(
                 f"guard.{effect} decorates the function itself, and got {_kind(fn)}; write the server's decorator "
                 f"above: @mcp.tool() first, @guard.{effect}() below it"
+            )
+        if not inspect.isroutine(fn) and not is_partial(fn):
+            raise ConfigurationError(
+                f"guard.{effect} decorates functions, and got {_kind(fn)}; decorate its __call__ method"
             )
         contract = declare(fn, effect, {**self._defaults, **options})
         policies: list[Policy] = [Budget(contract), Check(contract)]

@@ -58,6 +58,13 @@ def listed(names: Iterable[str]) -> str:
     return f"{shown} and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else shown
 
 
+def together(names: Sequence[str]) -> str:
+    """Return names that belong together: `name, age and city`; of more than 20 the first ones."""
+    if len(names) > _MAX_NAMES or len(names) == 1:
+        return listed(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def either(phrases: Iterable[str]) -> str:
     """Return alternatives, each once: `an integer, a string or null`."""
     # A choice of several ends its list with commas of its own, so that it reads best at the end.
@@ -152,7 +159,7 @@ def members_of(core: Node) -> list[Any]:
 
 def _object(shape: Shape, core: Node) -> str:
     needed = [field.wire for field in shape.fields(core) if field.required]
-    return f"an object with {listed(needed)}" if needed else "an object"
+    return f"an object with {together(needed)}" if needed else "an object"
 
 
 def _tagged(core: Node) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import ErrorDetails, to_json
 
 from mcp_guard.faults import Problem
 from mcp_guard.misfits import Misfit, Parting, is_authors, told
@@ -37,7 +37,7 @@ _LIMITS = frozenset(
     | {"timezone_aware", "timezone_offset", "url_scheme", "url_too_long", "uuid_version", "decimal_max_digits"}
     | {"decimal_max_places", "decimal_whole_digits", *_SIZES}
 )
-_REASONED = frozenset({"date_parsing", "datetime_parsing", "time_parsing", "time_delta_parsing", "url_parsing"})
+_REASONED = frozenset({"date_parsing", "datetime_parsing", "time_parsing", "time_delta_parsing"})
 _MAX_SENTENCE = 300
 _MAX_FIELD = 120
 _DEEPEST = 200
@@ -200,17 +200,23 @@ class Wording:
         value = path[-1] if place.of_key and path else self.value_at(path)
         value = error["input"] if value is NOTHING else value
         phrase = full if kind in _LIMITS else wanted(self._shape, place.node, limits=False)
-        got = None
-        if kind in _SIZES and (is_list(value) or is_dict(value) or isinstance(value, str)):
-            got = counted(len(value), "key" if is_dict(value) else _SIZES[kind])
-        elif kind in _REASONED and not self.hides(path):
-            got = f"{quoted(value)} ({cut(str(error.get('ctx', {}).get('error', '')), 100)})".replace(" ()", "")
-        elif kind == "bytes_invalid_encoding":
-            phrase = f"{phrase} in {error.get('ctx', {}).get('encoding', 'the right')} encoding"
-        finding = self.unfit(
-            path, f"a key that is {phrase}" if place.of_key else phrase, full=full, got=got, value=value, kind=kind
-        )
+        if kind == "bytes_invalid_encoding":
+            phrase += f" in {error.get('ctx', {}).get('encoding')} encoding"
+        if place.of_key:
+            phrase, full = f"a key that is {phrase}", f"an object of which each key is {full}"
+        finding = self.unfit(path, phrase, full=full, got=self._given(error, value), value=value, kind=kind)
         return self._with_candidates(finding, place.node, value)
+
+    @staticmethod
+    def _given(error: ErrorDetails, value: Any) -> str | None:
+        """Return what was given where quoting it is not the best that can be said of it."""
+        kind = error["type"]
+        if kind in _SIZES and (is_list(value) or is_dict(value) or isinstance(value, str)):
+            return counted(len(value), "key" if is_dict(value) else _SIZES[kind])
+        reason = str(error.get("ctx", {}).get("error", ""))
+        if kind in _REASONED and "outside expected range" in reason:
+            return f"{quoted(value)} ({cut(reason, 100)})"
+        return None
 
     def _parting(self, parting: Parting) -> Finding:
         """Return the one problem of a value that fits no branch of a union."""

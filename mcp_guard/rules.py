@@ -16,7 +16,7 @@ from referencing.jsonschema import DRAFT202012
 
 from mcp_guard.faults import ConfigurationError, Problem
 from mcp_guard.misfits import MOST
-from mcp_guard.phrases import UNKNOWN, cut, either, listed, one_of, ranged, sized
+from mcp_guard.phrases import UNKNOWN, cut, either, one_of, ranged, sized, together
 from mcp_guard.problems import Finding, Wording, spelled
 from mcp_guard.shape import Steps, is_dict, is_list
 from mcp_guard.suggestions import respellings
@@ -123,20 +123,21 @@ def _at_root(phrase: str) -> Finding:
 def _breaches(error: Any, missing: Counter[Steps]) -> Iterator[Breach]:
     path: Steps = tuple(error.absolute_path)
     instance: Any = error.instance
-    if error.validator == "required" and is_dict(instance):
+    rule = error.validator if is_dict(instance) else None
+    names: list[str] = []
+    if rule == "required":
         # jsonschema reports one error a name, in the order of the list.
-        required: list[str] = [name for name in error.validator_value if name not in instance]
+        absent = [name for name in error.validator_value if name not in instance]
         place = tuple(error.absolute_schema_path) + path
-        yield Breach((*path, name := required[missing[place] % len(required)]), error, name)
+        names = absent[missing[place] :][:1]
         missing[place] += 1
-    elif error.validator == "dependentRequired" and is_dict(instance):
-        needed = {name for given, names in error.validator_value.items() if given in instance for name in names}
-        name = next((name for name in sorted(needed) if name not in instance and repr(name) in error.message), None)
-        yield Breach(path if name is None else (*path, name), error, name)
-    elif error.validator in ("additionalProperties", "unevaluatedProperties") and is_dict(instance):
-        for extra in [extra for extra in instance if repr(extra) in error.message]:
-            yield Breach((*path, extra), error, extra)
-    else:
+    elif rule == "dependentRequired":
+        needed = [name for given, names in error.validator_value.items() if given in instance for name in names]
+        names = [name for name in needed if name not in instance and repr(name) in error.message][:1]
+    elif rule in ("additionalProperties", "unevaluatedProperties"):
+        names = [name for name in instance if repr(name) in error.message]
+    yield from (Breach((*path, name), error, name) for name in names)
+    if not names:
         yield Breach(path, error)
 
 
@@ -178,7 +179,7 @@ def _typed(name: str | None, schema: Mapping[str, Any]) -> str:
         return sized(noun, schema.get("minItems"), schema.get("maxItems"), "item")
     if name == "object":
         phrase = sized(noun, schema.get("minProperties"), schema.get("maxProperties"), "key")
-        return f"{phrase} with {listed(schema['required'])}" if schema.get("required") else phrase
+        return f"{phrase} with {together(schema['required'])}" if schema.get("required") else phrase
     return noun
 
 

@@ -12,7 +12,7 @@ from mcp_guard.cli import main
 from mcp_guard.lab.service import Notes
 
 
-def write_nothing(self: Notes, path: str, text: str) -> str:
+def append_note(self: Notes, path: str, text: str) -> str:
     """Write nothing."""
     return f"appended to {path}"
 
@@ -82,7 +82,7 @@ def test_the_control_is_the_first_line_printed(capsys: pytest.CaptureFixture[str
 def test_a_failed_control_is_printed_and_nothing_else(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Notes, "append_note", write_nothing)
+    monkeypatch.setattr(Notes, "append_note", append_note)
 
     with pytest.raises(SystemExit) as ended:
         main(["lab", "--line", "wire"])

@@ -130,13 +130,13 @@ def test_a_budget_longer_than_the_tool_has_nothing_to_catch(run_lab: Any) -> Non
     assert run.status == 0, "a budget is a bound, not a detector"
 
 
-def read_nothing(self: Notes, path: str, lines: int = 10) -> str:
+def head(self: Notes, path: str, lines: int = 10) -> str:
     """Read nothing."""
     return ""
 
 
 def test_a_failed_control_ends_the_run_without_verdicts(run_lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Notes, "head", read_nothing)
+    monkeypatch.setattr(Notes, "head", head)
 
     run = run_lab()
 
@@ -214,3 +214,16 @@ def test_a_tool_is_named_only_by_its_whole_name() -> None:
 
 def test_a_rollback_is_as_far_as_a_call_can_get() -> None:
     assert judged("partial_write", "[exec] append_note: failed. Effects: rolled back").reached == "rollback"
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ({}, "todo.md: gone"),
+        ({**CLEAN, "new.md": "x"}, "new.md: new"),
+        ({"todo.md": "else"}, "todo.md: rewritten"),
+        ({"todo.md": f"{TODO}a\nb\n"}, "todo.md: 2 lines more"),
+    ],
+)
+def test_every_kind_of_change_to_the_world_is_told(after: dict[str, str], told: str) -> None:
+    assert judged("partial_write", "failed", after=after).world == told

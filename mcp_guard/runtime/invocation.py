@@ -32,6 +32,8 @@ async def invoke(contract: Contract, chain: Proceed, args: tuple[Any, ...], kwar
     if call is not None and call.contract is contract:
         # Taken once: whatever the body calls next is a call of its own.
         handed_over.set(None)
+        # The library may have validated once more, and what the body gets is what counts.
+        call.values = {name: kwargs.get(name, value) for name, value in call.values.items()}
     else:
         call = direct_call(contract, args, kwargs)
     call.args, call.kwargs = args, kwargs

@@ -89,7 +89,7 @@ class FastMCPAdapter:
                 if problem is not None:
                     wrong[tool.name] = problem
             elif isinstance(tool, MisplacedTool):
-                wrong[tool.name] = wrong_order(tool.name)
+                wrong[tool.name] = tool.problem
         return wrong
 
     def misplaced(self, name: str) -> str | None:  # noqa: ARG002 - the port gives it
@@ -125,9 +125,13 @@ class GuardedTools(Transform):
             return known[1]
         contract = contract_of(tool.fn)
         if contract is not None:
-            guarded: FunctionTool = GuardedFunctionTool.guarding(tool, contract)
+            try:
+                guarded: FunctionTool = GuardedFunctionTool.guarding(tool, contract)
+            except ConfigurationError as error:
+                # One tool's declaration must not keep the others from answering.
+                guarded = MisplacedTool.saying(str(error), tool)
         elif tool.fn in self._functions:
-            guarded = MisplacedTool.model_construct(tool.model_fields_set, **_fields_of(tool))
+            guarded = MisplacedTool.saying(wrong_order(tool.name), tool)
         else:
             return tool
         if len(self._guarded) >= _KEPT_TOOLS:
@@ -137,11 +141,21 @@ class GuardedTools(Transform):
 
 
 class MisplacedTool(FunctionTool):
-    """A tool whose function is guarded, but was registered without its guard; it does not run."""
+    """A tool that its author declared wrongly; it does not run."""
+
+    problem: ClassVar[str]
+    """What is wrong, and what to write instead."""
+
+    @classmethod
+    def saying(cls, problem: str, tool: FunctionTool) -> MisplacedTool:
+        """Return the form of a tool that refuses to run, for the reason given."""
+        misplaced = cls.model_construct(tool.model_fields_set, **_fields_of(tool))
+        vars(misplaced)["problem"] = problem
+        return misplaced
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:  # noqa: ARG002 - fastmcp gives it
         """Refuse the call."""
-        return ToolResult.from_mcp_result(misdeclared(self.name, wrong_order(self.name)))
+        return ToolResult.from_mcp_result(misdeclared(self.name, self.problem))
 
 
 class GuardedFunctionTool(FunctionTool):

@@ -49,6 +49,7 @@ class MCPServerAdapter:
             raise ConfigurationError(
                 f"Guard.bind: the server {server.name!r} is bound already; one guard can serve all its tools"
             )
+        self._unusable: dict[str, str] = {}
         self._find = self._manager.get_tool
         self._manager.get_tool = self._get_tool  # type: ignore[method-assign]
         self._boundary = Boundary(server._lowlevel_server, self, guard.unknown_tool)  # noqa: SLF001
@@ -89,14 +90,17 @@ class MCPServerAdapter:
                 wrong[tool.name] = wrong_order(tool.name)
             elif (contract := contract_of(tool.fn)) is not None:
                 self._prepare(tool)
-                if (problem := contradiction(tool.name, tool.annotations, contract)) is not None:
+                problem = self._unusable.get(tool.name) or contradiction(tool.name, tool.annotations, contract)
+                if problem is not None:
                     wrong[tool.name] = problem
         return wrong
 
     def misplaced(self, name: str) -> str | None:
-        """Return a sentence about a tool whose function was registered past its guard."""
+        """Return a sentence about a tool that was registered past its guard, or that cannot be guarded."""
         tool = self._find(name)
-        return wrong_order(name) if tool is not None and tool.fn in self._guard.functions else None
+        if tool is None:
+            return None
+        return wrong_order(name) if tool.fn in self._guard.functions else self._unusable.get(name)
 
     def complete(self, tools: list[ListedTool]) -> list[ListedTool]:
         """Return listed tools with the annotations that their contracts imply."""
@@ -123,14 +127,19 @@ class MCPServerAdapter:
         if contract is None:
             return
         injected = [*tool.resolved_params, tool.context_kwarg]
-        plan = Plan(
-            contract,
-            tool.fn,
-            tool=tool.name,
-            hidden=frozenset(name for name in injected if name is not None),
-            published=frozenset(tool.parameters.get("properties", {})),
-            has_output_schema=tool.fn_metadata.output_schema is not None,
-        )
+        try:
+            plan = Plan(
+                contract,
+                tool.fn,
+                tool=tool.name,
+                hidden=frozenset(name for name in injected if name is not None),
+                published=frozenset(tool.parameters.get("properties", {})),
+                has_output_schema=tool.fn_metadata.output_schema is not None,
+            )
+        except ConfigurationError as error:
+            # One tool's declaration must not keep the others from answering.
+            self._unusable[tool.name] = str(error)
+            return
         bare = tool.fn_metadata
         guarded = GuardedMetadata(
             arg_model=bare.arg_model,

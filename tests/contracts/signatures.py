@@ -566,6 +566,13 @@ def an_iterable(rows: Iterable[int]) -> int:
     return len(items)
 
 
+@tool({"rows": ["ab", "c"]}, bad={"rows": "abc"})
+def an_iterable_of_texts(rows: Iterable[str]) -> int:
+    items = list(rows)
+    got({"items": items})
+    return len(items)
+
+
 @tool(
     {"rows": "[1, 2]"},
     bad={"rows": "[1, "},
