@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: lab test lint types bench docs clean
+.PHONY: lab test lint types bench clean
 
 lab: $(STAMP)
 	$(BIN)/mcp-guard lab

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from pydantic_core import ErrorDetails, ValidationError, core_schema
 
@@ -16,8 +16,7 @@ MOST = 10_000
 _KNOWN = frozenset(get_args(core_schema.ErrorType))
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(NamedTuple):
     """An error of pydantic's, and what its location means."""
 
     error: ErrorDetails
@@ -44,10 +43,9 @@ class Parting:
 def misfits_of(shape: Shape, error: ValidationError) -> list[Misfit]:
     """Return the errors that pydantic found, at most `MOST`, each with its place."""
     errors = error.errors(include_url=False)[:MOST]
-    misfits = [Misfit(part, shape.locate(part["loc"])) for part in errors]
     # A default that is made from other arguments is not made while those are wrong; only they are the problem.
-    own = [misfit for misfit in misfits if misfit.error["type"] != "default_factory_not_called"]
-    return own or misfits
+    errors = [part for part in errors if part["type"] != "default_factory_not_called"] or errors
+    return list(map(Misfit, errors, shape.locate_all(part["loc"] for part in errors)))
 
 
 def is_authors(kind: str) -> bool:
@@ -81,15 +79,16 @@ def told(misfits: Iterable[Misfit], level: int = 0) -> Iterator[Misfit | Parting
 
 def _meant(misfits: Iterable[Misfit], fork: Fork) -> list[Misfit] | None:
     """Return the errors of the one branch that a value comes closest to, or None if there is no such."""
-    close = [
-        errors
-        for errors in _branches(misfits, fork).values()
-        if all(len(misfit.place.path) > fork.steps or is_authors(misfit.error["type"]) for misfit in errors)
-    ]
+    close = [errors for errors in _branches(misfits, fork).values() if all(_is_close(each, fork) for each in errors)]
     scores = [(sum(misfit.error["type"] in ("literal_error", "enum") for misfit in part), len(part)) for part in close]
     if not scores or scores.count(best := min(scores)) > 1:
         return None
     return close[scores.index(best)]
+
+
+def _is_close(misfit: Misfit, fork: Fork) -> bool:
+    """Return whether a value got past the type of its branch: what is wrong is within it, or the author says what."""
+    return len(misfit.place.path) > fork.steps or is_authors(misfit.error["type"])
 
 
 def _branches(misfits: Iterable[Misfit], fork: Fork) -> dict[object, list[Misfit]]:

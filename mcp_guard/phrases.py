@@ -131,6 +131,8 @@ def _phrase(shape: Shape, node: Node, limits: bool, depth: int) -> str:
         phrase = one_of(members_of(core))
     elif kind == "tagged-union":
         phrase = _tagged(core)
+    elif kind == "named-tuple":
+        phrase = f"a list of {counted(len(core['fields']), 'item')}"
     elif kind in OBJECTS:
         phrase = _object(shape, core) if limits else "an object"
     elif kind in MAPPINGS:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from pydantic_core import ErrorDetails, to_json
 
 from mcp_guard.faults import Problem
-from mcp_guard.misfits import Misfit, Parting, is_authors, told
+from mcp_guard.misfits import Misfit, Parting, is_authors
 from mcp_guard.phrases import UNKNOWN, counted, cut, listed, members_of, one_of, wanted
 from mcp_guard.redaction import is_sensitive_name, quoted, redact, shown
 from mcp_guard.shape import NOTHING, Node, Place, Shape, Steps, is_dict, is_list, look_up
@@ -115,11 +115,9 @@ class Wording:
         self._arguments = arguments
         self._sensitive = sensitive
 
-    def findings(self, misfits: Sequence[Misfit], most: int) -> tuple[list[Finding], int]:
-        """Return the first `most` problems, the errors of a union's branches taken as one, and how many there are."""
-        parts = list(told(misfits))
-        words = [self._parting(part) if isinstance(part, Parting) else self._misfit(part) for part in parts[:most]]
-        return words, len(parts)
+    def finding(self, part: Misfit | Parting) -> Finding:
+        """Return an error in words; those of a union's branches are one."""
+        return self._parting(part) if isinstance(part, Parting) else self._misfit(part)
 
     def unexpected(
         self, path: Steps, names: Iterable[str], *, whole: str, part: str, meant: str | None = None
@@ -170,11 +168,14 @@ class Wording:
         value = self.value_at(path)
         sent = (value,) if isinstance(value, str) else ()
         sentence = cut(" ".join(redact(text, sent).split()), _MAX_SENTENCE)
-        if not sentence or any(secret in text for secret in self._secrets):
+        fix = None
+        if kind == OUTSIDE_ROOT:
+            sentence += "" if self.hides(path) else f", got {quoted(value)}"
+            fix = f"send {spelled(path)} as a path inside that folder."
+        elif not sentence or any(secret in text for secret in self._secrets):
             sentence = "refused by a check of this tool's own"
-        elif kind == OUTSIDE_ROOT and not self.hides(path):
-            sentence += f", got {quoted(value)}"
-        return self._finding(path, sentence, phrase, NOTHING if is_dict(value) or is_list(value) else value, kind)
+        finding = self._finding(path, sentence, phrase, NOTHING if is_dict(value) or is_list(value) else value, kind)
+        return replace(finding, problem=replace(finding.problem, fix=fix))
 
     def value_at(self, path: Steps) -> Any:
         """Return the value that was given at a path, or `NOTHING`."""
@@ -296,7 +297,7 @@ class Wording:
 
 
 def _with(finding: Finding, candidates: Iterable[object]) -> Finding:
-    return Finding(finding.problem, finding.path, finding.kind, tuple(candidates))
+    return replace(finding, candidates=tuple(candidates))
 
 
 def _known(phrase: str) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from mcp_guard.misfits import Parting, told
+from mcp_guard.misfits import Parting
 from mcp_guard.problems import spelled
 from mcp_guard.shape import NOTHING, Steps, is_dict, is_list, look_up
 from mcp_guard.suggestions import decoded, whole
@@ -14,6 +15,9 @@ from mcp_guard.validation import Attempt, Validation
 
 ABSENT: Any = object()
 """Stands for leaving an argument out."""
+
+LISTED = 20
+"""How many repairs of one call are listed."""
 
 # A JSON string may hold an object with strings that spell values in turn.
 _ROUNDS = 4
@@ -53,39 +57,55 @@ class Repairs:
         self._strict = strict
 
     def apply(self, attempt: Attempt) -> tuple[Attempt, tuple[Repair, ...]]:
-        """Return the attempt with every reading that fits its place, and what was repaired."""
-        repairs: dict[Steps, Repair] = {}
+        """Return the attempt with every reading that fits its place, and what was repaired, at most `LISTED` of it."""
+        repairs: dict[Steps, tuple[str, str]] = {}
+        # What the author's own validators read is read by them first.
+        for authored in (False, True):
+            attempt = self._validation.forgiven(self._reread(attempt, repairs, authored=authored))
+            if attempt.fits:
+                break
+        return attempt, tuple(Repair(spelled(path), *kinds) for path, kinds in islice(repairs.items(), LISTED))
+
+    def _reread(self, attempt: Attempt, repairs: dict[Steps, tuple[str, str]], *, authored: bool) -> Attempt:
         tried: set[Steps] = set()
         for _ in range(_ROUNDS):
-            readings = {} if attempt.blocked else self._readings(attempt, tried)
+            readings = {} if attempt.blocked else self._readings(attempt, tried, authored=authored)
             if not readings:
                 break
             tried.update(readings)
-            trial = self._validation.attempt(with_values(attempt.given, readings))
+            trial = self._validation.trial(with_values(attempt.given, readings))
             wrong = readings.keys() if trial.blocked else trial.failing
             fitting = {path: value for path, value in readings.items() if path not in wrong}
             for path, value in fitting.items():
                 given = look_up(attempt.given, path)
                 if not isinstance(given, float):
-                    repairs[path] = Repair(spelled(path), _kind(given), _kind(value))
+                    repairs[path] = (_kind(given), _kind(value))
             if len(fitting) == len(readings):
                 attempt = trial
             elif fitting:
                 attempt = self._validation.attempt(with_values(attempt.given, fitting))
-        return attempt, tuple(repairs.values())
+        return attempt
 
-    def _readings(self, attempt: Attempt, tried: set[Steps]) -> dict[Steps, Any]:
+    def _readings(self, attempt: Attempt, tried: set[Steps], *, authored: bool) -> dict[Steps, Any]:
         """Return other readings for failing places: of a union for those of the first branch that has them all."""
         groups: list[list[Steps]] = [[breach.path] for breach in attempt.breaches]
-        for part in told(attempt.misfits):
+        for part in attempt.told:
             if isinstance(part, Parting):
-                groups += [[misfit.place.path for misfit in branch] for branch in part.by_branch()]
-            else:
+                groups += [
+                    [misfit.place.path for misfit in branch]
+                    for branch in part.by_branch()
+                    if authored or not any(misfit.place.authored == "here" for misfit in branch)
+                ]
+            elif authored or part.place.authored != "here":
                 groups.append([part.place.path])
         readings: dict[Steps, Any] = {}
         for group in groups:
-            found = {path: self._reading(attempt, path) for path in group if path not in tried}
-            if len(found) == len(set(group)) and NOTHING not in found.values():
+            found: dict[Steps, Any] = {}
+            for path in group:
+                found[path] = NOTHING if path in tried else self._reading(attempt, path)
+                if found[path] is NOTHING:
+                    break
+            else:
                 readings.update(found)
         return readings
 
@@ -119,6 +139,16 @@ def with_values(given: dict[str, Any], values: Mapping[Steps, Any]) -> dict[str,
             del parent[path[-1]]
         else:
             parent[path[-1]] = value
+    return result
+
+
+def up_to(given: dict[str, Any], path: Steps) -> dict[str, Any]:
+    """Return of the arguments only what a value at a path may depend on, and what comes before it in its lists."""
+    result: dict[str, Any] = {str(path[0]): given[str(path[0])]}
+    for length in range(1, len(path)):
+        step = path[length]
+        if isinstance(step, int):
+            result = with_values(result, {path[:length]: look_up(result, path[:length])[: step + 1]})
     return result
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic_core import SchemaValidator
 from typing_extensions import TypeIs
@@ -16,6 +16,9 @@ Node = Mapping[str, Any]
 
 Steps = tuple[str | int, ...]
 """Keys and indexes from the arguments down to a value."""
+
+Location = tuple[str | int, ...]
+"""Where pydantic says that an error is: steps, and the names of union branches between them."""
 
 LISTS = frozenset({"list", "set", "frozenset", "tuple", "generator", "deque"})
 MAPPINGS = frozenset({"dict", "ordered-dict", "frozen-dict", "counter"})
@@ -39,6 +42,8 @@ _WRAPPERS = {
     "nullable": "schema",
 }
 _AUTHOR_FUNCTIONS = frozenset({"function-before", "function-plain", "function-wrap"})
+_POSITIONAL = frozenset({"tuple", "named-tuple"})
+_ANY_INDEX = -1
 _NOT_SCHEMAS = frozenset({"cls", "config", "default", "expected", "function", "members", "metadata", "serialization"})
 
 
@@ -105,8 +110,7 @@ class Fork:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """What an error's location means.
 
     Attributes:
@@ -138,6 +142,7 @@ class Shape:
         self._definitions: dict[str, Node] = {part["ref"]: part for part in schema.get("definitions", ())}
         self._fields: dict[int, tuple[Field, ...]] = {}
         self._labels: dict[int, dict[str, Node]] = {}
+        self._unwrapped: dict[int, tuple[Node, bool]] = {}
 
     def fields(self, node: Node | None = None) -> tuple[Field, ...]:
         """Return the fields of an object, or of the arguments as a whole."""
@@ -163,11 +168,12 @@ class Shape:
 
     def unwrapped(self, node: Node) -> tuple[Node, bool]:
         """Return the part that says the type, and whether an author's validator is around it that sees raw values."""
-        authored = False
-        for layer in self.layers(node):
-            node = layer
-            authored = authored or (layer["type"] in _AUTHOR_FUNCTIONS and not _is_of_pydantic(layer))
-        return node, authored
+        known = self._unwrapped.get(id(node))
+        if known is None:
+            layers = list(self.layers(node))
+            authored = any(layer["type"] in _AUTHOR_FUNCTIONS and not _is_of_pydantic(layer) for layer in layers)
+            known = self._unwrapped[id(node)] = (layers[-1], authored)
+        return known
 
     def is_nullable(self, node: Node) -> bool:
         """Return whether `null` is accepted beside the type."""
@@ -202,40 +208,62 @@ class Shape:
             elif is_list(part) or isinstance(part, tuple):
                 waiting += part
 
-    def locate(self, location: Sequence[str | int]) -> Place:
+    def locate_all(self, locations: Iterable[Location]) -> Iterator[Place]:
+        """Yield what the locations of errors mean; thousands that differ only by an index cost little."""
+        routes: dict[Location, tuple[tuple[Any, ...], tuple[int, ...]]] = {}
+        for location in locations:
+            kind = tuple([step if isinstance(step, str) else _ANY_INDEX for step in location])
+            route = routes.get(kind)
+            if route is None:
+                place, steps, has_positions = self._follow(location)
+                if not has_positions:
+                    routes[kind] = (place[1:], steps)
+                yield place
+            else:
+                meaning, steps = route
+                yield Place(tuple([location[step] for step in steps]), *meaning)
+
+    def locate(self, location: Location) -> Place:
         """Return what an error's location means: its steps through the data, without the names of union branches."""
+        return self._follow(location)[0]
+
+    def _follow(self, location: Location) -> tuple[Place, tuple[int, ...], bool]:
+        """Return the place, which elements are steps, and whether what is declared hangs on an index."""
         node: Node | None = self.root
         parent: Node | None = None
-        path: list[str | int] = []
+        steps: list[int] = []
         forks: list[Fork] = []
-        author_at, of_key, at = -1, False, 0
+        author_at, of_key, has_positions, at = -1, False, False, 0
         while True:
             core = None
             if node is not None:
-                core, written = self.unwrapped(node)
-                author_at = len(path) if written else author_at
+                core, authored = self.unwrapped(node)
+                author_at = len(steps) if authored else author_at
             if at == len(location):
                 break
+            taken = 1
             if core is None:
-                path.append(location[at])
-                at += 1
+                node, of_key = None, False
             elif core["type"] == "json":
-                node = core.get("schema")
+                node, taken = core.get("schema"), 0
+                continue
             elif core["type"] in ("union", "tagged-union"):
                 if core["type"] == "union":
-                    forks.append(Fork(at, len(path), core))
+                    forks.append(Fork(at, len(steps), core))
                 node = self._branch(core, str(location[at]))
                 at += 1
+                continue
             else:
-                of_key = core["type"] in MAPPINGS and list(location[at + 1 : at + 2]) == ["[key]"]
+                has_positions = has_positions or core["type"] in _POSITIONAL
+                of_key = core["type"] in MAPPINGS and location[at + 1 : at + 2] == ("[key]",)
                 parent = core
                 node, taken = self._below(core, location[at:], of_key=of_key)
-                path += location[at : at + taken]
-                at += taken + of_key
-        authored: Literal["here", "above"] | None = None
-        if author_at >= 0:
-            authored = "here" if author_at == len(path) else "above"
-        return Place(tuple(path), node, parent, tuple(forks), of_key, authored)
+            steps += range(at, at + taken)
+            at += taken + of_key
+        path = tuple(location[step] for step in steps)
+        where: Literal["here", "above"] = "here" if author_at == len(path) else "above"
+        place = Place(path, node, parent, tuple(forks), of_key, where if author_at >= 0 else None)
+        return place, tuple(steps), has_positions
 
     def _inner(self, node: Node) -> Node | None:
         kind = node["type"]
@@ -247,13 +275,15 @@ class Shape:
         key = _WRAPPERS.get(kind)
         return None if key is None else node[key]
 
-    def _below(self, core: Node, location: Sequence[str | int], *, of_key: bool) -> tuple[Node | None, int]:
+    def _below(self, core: Node, location: Location, *, of_key: bool) -> tuple[Node | None, int]:
         """Return what is declared one step down, and how many elements of the location that step takes."""
         kind, element = core["type"], location[0]
+        if kind == "named-tuple" and isinstance(element, int):
+            return self.fields(core)[element].node, 1
         if kind in OBJECTS:
             for field in self.fields(core):
                 for path in (*field.paths, (field.name,)):
-                    if tuple(location[: len(path)]) == path:
+                    if location[: len(path)] == path:
                         return field.node, len(path)
             return None, 1
         if kind in MAPPINGS:

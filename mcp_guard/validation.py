@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, ValidationError, to_json
@@ -14,10 +15,13 @@ from mcp_guard.problems import unreadable
 from mcp_guard.shape import Place, Steps, look_up
 from mcp_guard.signature import Signature
 
+MISUSE = (TypeError, AttributeError, LookupError, ArithmeticError)
+"""What a validator that expects another kind of value runs into; anything else it raises is not about the value."""
+
 _SCALARS = frozenset({"int_type", "float_type", "bool_type", "string_type"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attempt:
     """What came of validating some arguments.
 
@@ -27,6 +31,7 @@ class Attempt:
         misfits: What does not fit the declared types.
         breaches: Which rules of the `input_schema` are broken.
         blocked: Where and why the arguments cannot be read at all.
+        is_lax: Whether the values are those of lax validation.
     """
 
     given: dict[str, Any]
@@ -34,17 +39,23 @@ class Attempt:
     misfits: list[Misfit] = field(default_factory=list[Misfit])
     breaches: list[Any] = field(default_factory=list[Any])
     blocked: tuple[Steps, str] | None = None
+    is_lax: bool = False
 
     @property
     def fits(self) -> bool:
         """Whether nothing is wrong."""
         return not (self.misfits or self.breaches or self.blocked)
 
+    @cached_property
+    def told(self) -> list[Misfit | Parting]:
+        """What to tell of the misfits."""
+        return list(told(self.misfits))
+
     @property
     def failing(self) -> set[Steps]:
         """Where something is wrong."""
         paths = {breach.path for breach in self.breaches}
-        for part in told(self.misfits):
+        for part in self.told:
             if isinstance(part, Parting):
                 paths.add(part.path)
                 paths.update(misfit.place.path for misfit in part.misfits)
@@ -97,10 +108,19 @@ class Validation:
             return Attempt(given, misfits=misfits, breaches=breaches)
         return Attempt(given, values, list(self._overlooked(values, given)), breaches)
 
+    def trial(self, given: dict[str, Any]) -> Attempt:
+        """Return what comes of validating values that nobody sent, which an author's validator may not be made for."""
+        try:
+            return self.attempt(given)
+        except MISUSE:
+            return Attempt(given, blocked=((), "refused"))
+
     def forgiven(self, attempt: Attempt) -> Attempt:
         """Return an attempt with lax validation where the author's own validators read the raw values."""
+        if not any(misfit.place.authored for misfit in attempt.misfits):
+            return attempt
         strictly: list[Misfit] = []
-        for part in told(attempt.misfits):
+        for part in attempt.told:
             branches = part.by_branch() if isinstance(part, Parting) else [[part]]
             if not any(all(_is_left_to_author(misfit, attempt.given) for misfit in branch) for branch in branches):
                 strictly += part.misfits if isinstance(part, Parting) else [part]
@@ -113,12 +133,12 @@ class Validation:
             lax = misfits_of(self._shape, error)
             authors = [misfit for misfit in lax if misfit.place.authored and misfit.place.path not in wrong]
             return replace(attempt, misfits=[*strictly, *authors] or lax)
-        return replace(attempt, values=model.__dict__, misfits=strictly)
+        return replace(attempt, values=model.__dict__, misfits=strictly, is_lax=True)
 
     def values(self, attempt: Attempt) -> dict[str, Any]:
         """Return the values for the body, by parameter name, of an attempt that fits."""
         values = attempt.values or {}
-        if not self._values_agree:
+        if not self._values_agree and not attempt.is_lax:
             try:
                 values = self._validate_python(attempt.given).__dict__
             except ValidationError:

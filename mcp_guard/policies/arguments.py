@@ -13,18 +13,15 @@ from mcp_guard.faults import InvalidArguments, PathOutsideRoot, Problem
 from mcp_guard.phrases import wanted
 from mcp_guard.problems import OUTSIDE_ROOT, Finding, Wording, spelled
 from mcp_guard.redaction import redact_secrets
-from mcp_guard.repairs import Repair, Repairs, with_values
+from mcp_guard.repairs import Repair, Repairs, up_to, with_values
 from mcp_guard.shape import NOTHING, look_up
 from mcp_guard.signature import Signature
-from mcp_guard.validation import Attempt, Validation
+from mcp_guard.validation import MISUSE, Attempt, Validation
 
 LISTED = 5
 """How many problems a fault lists; the rest is counted."""
 
-_FEW = 100
 _MAX_SUGGESTION = 200
-# What a validator that expects another kind of value runs into; anything else that it raises is not about the value.
-_MISUSE = (TypeError, AttributeError, LookupError, ArithmeticError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,7 @@ class Arguments:
         except RecursionError as error:
             too_deep = Problem(field="", message="nested too deeply to be checked")
             return _fault([Finding(too_deep, (), "depth")], 1, error)
-        except _MISUSE as error:
+        except MISUSE as error:
             finding = self._misused(arguments)
             if finding is None:
                 raise
@@ -131,8 +128,6 @@ class Arguments:
         given = {key: value for key, value in arguments.items() if key in self._keys}
         unknown = [key for key in arguments if key not in self._keys and key not in self._passed]
         attempt, repairs = self._repairs.apply(self._validation.attempt(given))
-        if attempt.misfits:
-            attempt = self._validation.forgiven(attempt)
         if not attempt.fits or (unknown and not self._drops_unknown):
             return self._refusal(attempt, [] if self._drops_unknown else unknown)
         values = self._validation.values(attempt)
@@ -153,17 +148,13 @@ class Arguments:
             message = "cannot be read" if wording.hides(path) else message
             findings.append(Finding(Problem(field=spelled(path), message=message), path, "unreadable"))
             count += 1
-        misfits, number = wording.findings(attempt.misfits, LISTED)
-        findings += misfits
-        count += number
+        findings += [wording.finding(part) for part in attempt.told[:LISTED]]
+        count += len(attempt.told)
         if self._rules is not None:
             breaches = self._own_breaches(attempt)
             findings += [self._rules.finding(breach, wording) for breach in breaches[:LISTED]]
             count += len(breaches)
-        # Trying a suggestion validates everything again: with very many problems only the first one gets any.
-        trying = LISTED if count <= _FEW else 1
-        findings[:trying] = [self._suggesting(attempt, finding, wording) for finding in findings[:trying]]
-        return _fault(findings[:LISTED], count)
+        return _fault([self._suggesting(attempt, finding, wording) for finding in findings[:LISTED]], count)
 
     def _own_breaches(self, attempt: Attempt) -> list[Any]:
         """Return the broken rules at places where the types do not complain already."""
@@ -181,11 +172,12 @@ class Arguments:
         path = finding.path
         if wording.hides(path) or look_up(attempt.given, path) is NOTHING:
             return finding
+        around = up_to(attempt.given, path)
         for candidate in finding.candidates:
             text = to_json(candidate).decode()
             if len(text) > _MAX_SUGGESTION or redact_secrets(text) != text:
                 continue
-            trial = self._validation.attempt(with_values(attempt.given, {path: candidate}))
+            trial = self._validation.trial(with_values(around, {path: candidate}))
             if not trial.blocked and all(failing[: len(path)] != path for failing in trial.failing):
                 return replace(finding, problem=replace(finding.problem, suggestion=text))
         return finding
@@ -205,7 +197,7 @@ class Arguments:
             self._validate_json(to_json(arguments, inf_nan_mode="constants"), strict=True)
         except (ValidationError, PydanticSerializationError):
             return False
-        except _MISUSE:
+        except MISUSE:
             return True
         return False
 
