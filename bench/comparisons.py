@@ -76,10 +76,10 @@ def _exits_well(status: int) -> bool:
     return status == 0
 
 
-_added = partial(Comparison, answered=_adds, batch=50, seconds=8, targets=[Target(GUARD, 0.4, per=HOP)])
-_transported = partial(Comparison, answered=_adds, batch=10, targets=[Target(GUARD, 1.03)])
+_added = partial(Comparison, answered=_adds, batch=50, seconds=7, targets=[Target(GUARD, 0.4, per=HOP)])
+_transported = partial(Comparison, answered=_adds, batch=5, targets=[Target(GUARD, 1.03)])
 _refused = partial(Comparison, answered=_fails, batch=10, seconds=6, targets=[Target(GUARD, 1.10)])
-_raising = partial(Comparison, answered=_fails, seconds=8, targets=[Target(GUARD, 1.0)])
+_raising = partial(Comparison, answered=_fails, seconds=6, targets=[Target(GUARD, 1.0)])
 
 COMPARISONS = [
     _added(
@@ -98,8 +98,8 @@ COMPARISONS = [
         "async add through an in-memory client",
         [*_three(ADD.in_memory), _by_hand(ADD.in_memory), *_fastmcp()],
         answered=_adds,
-        batch=20,
-        seconds=20,
+        batch=10,
+        seconds=32,
         targets=[Target(GUARD, 1.15)],
     ),
     Comparison(
@@ -107,8 +107,8 @@ COMPARISONS = [
         "the same, waiting for one turn of the loop",
         [*_three(ADD_WAITING.in_memory), _by_hand(ADD_WAITING.in_memory)],
         answered=_adds,
-        batch=20,
-        seconds=14,
+        batch=10,
+        seconds=12,
         targets=[Target(GUARD, 1.15)],
     ),
     Comparison(
@@ -116,8 +116,8 @@ COMPARISONS = [
         "sync add through an in-memory client",
         _three(ADD_SYNC.in_memory),
         answered=_adds,
-        batch=20,
-        seconds=10,
+        batch=10,
+        seconds=8,
         targets=[Target(GUARD, 1.10)],
     ),
     _transported("stdio", "async add over stdio, server in a subprocess", _three(ADD.over_stdio), seconds=16),

@@ -120,38 +120,47 @@ async def measure(comparison: Comparison, seconds: float) -> Measured:
     async with AsyncExitStack() as stack:
         calls = [(arm.name, await stack.enter_async_context(arm.open())) for arm in comparison.arms]
         for name, call in calls:
-            await _warm_up(name, call, comparison)
-        # What the servers are made of is not looked at again by every collection between the batches.
-        gc.collect()
+            measured.garbage[name] = await _warm_up(name, call, comparison)
+        # What the servers are made of is not looked at again by every collection between the rounds.
         gc.freeze()
         stack.callback(gc.unfreeze)
         until = time.perf_counter() + seconds
         rounds = 0
         while time.perf_counter() < until or rounds < _MIN_ROUNDS:
             turns.shuffle(calls)
-            for name, call in calls:
-                await _sample(name, call, comparison.batch, measured)
+            await _round(calls, comparison.batch, measured.samples)
             rounds += 1
     return measured
 
 
-async def _warm_up(name: str, call: Call, comparison: Comparison) -> None:
-    for _ in range(comparison.batch):
-        answer = await call()
-        if not comparison.answered(answer):
-            raise RuntimeError(f"{comparison.name}: {name} answered {answer!r}")
-
-
-async def _sample(name: str, call: Call, batch: int, measured: Measured) -> None:
+async def _warm_up(name: str, call: Call, comparison: Comparison) -> float:
+    """Check one answer, make the calls of one batch, and return how much garbage one of them leaves."""
+    answer = await call()
+    if not comparison.answered(answer):
+        raise RuntimeError(f"{comparison.name}: {name} answered {answer!r}")
+    gc.collect()
     gc.disable()
     try:
-        start = time.perf_counter_ns()
-        for _ in range(batch):
-            await call()
-        # What a call leaves for the next turn of the loop is its own cost, and not that of the next arm.
-        await asyncio.sleep(0)
-        took = time.perf_counter_ns() - start
+        await _batch(call, comparison.batch)
     finally:
         gc.enable()
-    measured.samples[name].append(took / batch)
-    measured.garbage[name] = gc.collect() / batch
+    return gc.collect() / comparison.batch
+
+
+async def _round(calls: Sequence[tuple[str, Call]], batch: int, samples: Samples) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        for name, call in calls:
+            samples[name].append(await _batch(call, batch))
+    finally:
+        gc.enable()
+
+
+async def _batch(call: Call, count: int) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        await call()
+    # What a call leaves for the next turn of the loop is its own cost, and not that of the next arm.
+    await asyncio.sleep(0)
+    return (time.perf_counter_ns() - start) / count

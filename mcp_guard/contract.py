@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict
 
-from mcp_guard.faults import ConfigurationError, Fault, template_fields
+from mcp_guard.faults import ConfigurationError, Fault
 from mcp_guard.redaction import is_sensitive_annotation, is_sensitive_name
+from mcp_guard.templates import template_fields
 
 Effect = Literal["reads", "writes"]
 """Whether a failed call can have left something different in the world."""
@@ -179,7 +180,7 @@ def _check_time(contract: Contract, parameters: _Parameters) -> None:
         if timeout not in parameters:
             raise ConfigurationError(
                 f"{contract.name}: timeout={timeout!r} names no parameter; "
-                f"write seconds, None, or one of {_listed(parameters)}"
+                f"write seconds, None, or the name of a parameter ({_listed(parameters)})"
             )
     elif timeout is not None and not _is_positive(timeout):
         raise ConfigurationError(
@@ -228,6 +229,8 @@ def _check_faults(contract: Contract, parameters: _Parameters) -> None:
 def _check_predicates(contract: Contract, parameters: _Parameters) -> None:
     if contract.fails_when is not None and not callable(contract.fails_when):
         raise ConfigurationError(f"{contract.name}: fails_when={contract.fails_when!r} is not a function of the result")
+    if contract.fails_when is not None and not _takes_one(contract.fails_when):
+        raise ConfigurationError(f"{contract.name}: fails_when= must take one argument, the result")
     if contract.reads_when is None:
         return
     if contract.effect == "reads":
@@ -245,10 +248,17 @@ def _check_predicates(contract: Contract, parameters: _Parameters) -> None:
 
 
 def _check_arguments(contract: Contract) -> None:
+    if not isinstance(contract.strict, bool):
+        raise ConfigurationError(f"{contract.name}: strict={contract.strict!r}; write True or False")
     if contract.unknown not in ("refuse", "drop"):
         raise ConfigurationError(f"{contract.name}: unknown={contract.unknown!r}; write 'refuse' or 'drop'")
     if contract.input_schema is None:
         return
+    if isinstance(contract.input_schema, Mapping) and contract.input_schema.get("type", "object") != "object":
+        raise ConfigurationError(
+            f"{contract.name}: input_schema= is for the arguments as one object, and says type "
+            f"{contract.input_schema['type']!r}; write {{'type': 'object', 'properties': {{...}}}}"
+        )
     # Only tools with a raw schema need it, and it is slow to import.
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
 
@@ -280,6 +290,17 @@ def _check_threads(contract: Contract) -> None:
             GuardWarning,
             stacklevel=_levels_to_author(),
         )
+
+
+def _takes_one(function: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        # Some built-in functions have no signature to look at.
+        return True
+    return True
 
 
 def _levels_to_author() -> int:

@@ -36,9 +36,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from string import Formatter
 from types import MappingProxyType
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, get_args
+
+from mcp_guard.templates import filled, template_fields
 
 Stage = Literal["transport", "service", "validate", "exec", "rollback"]
 """Where a call failed."""
@@ -52,6 +53,7 @@ Retry = Literal["never", "after_fix", "now", "after_delay", "check_first"]
 FaultSide = Literal["caller", "server", "dependency"]
 """Who has to change something."""
 
+_CHOICES = {"stage": Stage, "effects": Effects, "retry": Retry, "fault_side": FaultSide}
 _CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 
 
@@ -82,22 +84,6 @@ class Problem:
     received: str | None = None
     fix: str | None = None
     suggestion: str | None = None
-
-
-def template_fields(template: str) -> set[str]:
-    """Return the names a message template shows, as in `{path}`.
-
-    Raises:
-        ValueError: If the template is malformed, or reaches into a value (`{path.name}`, `{path[0]}`, `{}`).
-    """
-    names: set[str] = set()
-    for _, name, _, _ in Formatter().parse(template):
-        if name is None:
-            continue
-        if not name.isidentifier():
-            raise ValueError(f"{{{name}}} is not a plain name")
-        names.add(name)
-    return names
 
 
 class Fault(GuardError):
@@ -152,14 +138,17 @@ class Fault(GuardError):
         self.values = values
 
     def __init_subclass__(cls) -> None:
-        if not _CODE.fullmatch(cls.code):
+        if not (isinstance(cls.code, str) and _CODE.fullmatch(cls.code)):
             raise ConfigurationError(
                 f"{cls.__qualname__}.code is {cls.code!r}; write it in capitals, like 'NOTE_MISSING'"
             )
+        for option, allowed in _CHOICES.items():
+            if (said := getattr(cls, option)) not in get_args(allowed) and not (option == "effects" and said is None):
+                raise ConfigurationError(f"{cls.__qualname__}.{option} is {said!r}; write one of {get_args(allowed)}")
         for option in ("message", "fix"):
             try:
                 template_fields(getattr(cls, option) or "")
-            except ValueError as error:
+            except (TypeError, ValueError) as error:
                 raise ConfigurationError(
                     f"{cls.__qualname__}.{option}: {error}; a template may show plain argument names, like '{{path}}'"
                 ) from error
@@ -181,9 +170,8 @@ class Fault(GuardError):
         return self.filled(self.message, arguments)
 
     def filled(self, template: str, arguments: Mapping[str, object]) -> str:
-        """Return `template` with each name replaced by this fault's value, else by the argument, else left as it is."""
-        names = template_fields(template)
-        return template.format_map({name: self.values.get(name, arguments.get(name, f"{{{name}}}")) for name in names})
+        """Return `template` with each name replaced by this fault's value, else by the argument, else by a `?`."""
+        return filled(template, self.values, arguments)
 
     def told(
         self,

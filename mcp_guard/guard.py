@@ -218,6 +218,14 @@ class Guard:
         return functools.partial(self._decorate, effect, options=options)
 
     def _decorate(self, effect: Effect, fn: Callable[..., Any], options: Options) -> GuardedTool[..., Any]:
+        if isinstance(fn, classmethod | staticmethod):
+            raise ConfigurationError(
+                f"guard.{effect} decorates the function itself; write @classmethod or @staticmethod above it"
+            )
+        if isinstance(fn, int | float | str | dict):
+            raise ConfigurationError(
+                f"guard.{effect} takes its options by name, like guard.{effect}(timeout=2), and got {fn!r}"
+            )
         if not callable(fn):
             raise ConfigurationError(
                 f"guard.{effect} decorates the function itself, and got {_kind(fn)}; write the server's decorator "

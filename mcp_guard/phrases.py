@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from mcp_guard.redaction import quoted
-from mcp_guard.shape import MAPPINGS, OBJECTS, Node, Shape, is_dict, is_path
+from mcp_guard.shape import LISTS, MAPPINGS, OBJECTS, Node, Shape, choices_of, is_dict, is_path
 
 MAX_PHRASE = 400
 """The longest phrase, in characters."""
@@ -122,11 +122,16 @@ def wanted(shape: Shape, node: Node | None, *, limits: bool = True) -> str:
 
 def _phrase(shape: Shape, node: Node, limits: bool, depth: int) -> str:
     core = shape.core(node)
+    null = ["null"] if shape.is_nullable(node) else []
+    if core["type"] == "union" and depth < _MAX_DEPTH:
+        return either([_phrase(shape, choice, limits, depth + 1) for choice in choices_of(core)] + null)
+    return either([_simple_phrase(shape, node, core, limits, depth), *null])
+
+
+def _simple_phrase(shape: Shape, node: Node, core: Node, limits: bool, depth: int) -> str:
     kind = core["type"]
-    if is_path_around(shape, node):
+    if _is_path_around(shape, node):
         phrase = "a path"
-    elif kind == "union" and depth < _MAX_DEPTH:
-        phrase = either(_phrase(shape, leaf, limits, depth + 1) for leaf in shape.leaves(core))
     elif kind in ("literal", "enum"):
         phrase = one_of(members_of(core))
     elif kind == "tagged-union":
@@ -137,7 +142,7 @@ def _phrase(shape: Shape, node: Node, limits: bool, depth: int) -> str:
         phrase = _object(shape, core) if limits else "an object"
     elif kind in MAPPINGS:
         phrase = sized("an object", *_length(core, limits), "key")
-    elif kind in _LISTED:
+    elif kind in LISTS:
         phrase = _list(shape, core, limits, depth)
     elif kind == "function-plain" and (declared := core.get("json_schema_input_schema")) is not None:
         phrase = UNKNOWN if declared["type"] == "any" else _phrase(shape, declared, limits, depth + 1)
@@ -145,10 +150,10 @@ def _phrase(shape: Shape, node: Node, limits: bool, depth: int) -> str:
         phrase = _NOUNS.get(kind, UNKNOWN)
         if limits and (limited := _LIMITED.get(kind)) is not None:
             phrase = limited(phrase, core)
-    return either((phrase, "null")) if shape.is_nullable(node) else phrase
+    return phrase
 
 
-def is_path_around(shape: Shape, node: Node) -> bool:
+def _is_path_around(shape: Shape, node: Node) -> bool:
     """Return whether a part declares a `Path`, within whatever wraps it."""
     return any(is_path(part) for part in shape.layers(node))
 
@@ -205,7 +210,8 @@ def _limited_decimal(noun: str, core: Node) -> str:
 
 
 def _limited_date(noun: str, core: Node) -> str:
-    phrase = ranged(noun, core)
+    limits = [f"{word} {core[key]}" for key, word in _WHEN.items() if key in core]
+    phrase = f"{noun}, {' and '.join(limits)}" if limits else noun
     if (when := core.get("now_op")) is not None:
         phrase += f" in the {when}"
     zone = core.get("tz_constraint", "")
@@ -222,7 +228,7 @@ def _limited_uuid(noun: str, core: Node) -> str:
     return f"{noun} of version {core['version']}" if core.get("version") else noun
 
 
-_LISTED = frozenset({"list", "set", "frozenset", "tuple", "generator", "deque"})
+_WHEN = {"ge": "not before", "gt": "after", "le": "not after", "lt": "before"}
 _URL_LENGTH = 2083
 _LIMITED: dict[str, Callable[[str, Node], str]] = {
     "bytes": _limited_string,

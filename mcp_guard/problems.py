@@ -19,6 +19,9 @@ from mcp_guard.suggestions import nearest, respellings
 OUTSIDE_ROOT = "path_outside_root"
 """The type of the error that `Within` refuses a path with."""
 
+REFUSED = "refused by a check of this tool's own"
+"""What is said where the author's check has no words that may be shown."""
+
 _MISSING = frozenset(
     {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
 )
@@ -134,7 +137,7 @@ class Wording:
         """Return the problem of a value that is not there."""
         field = spelled(path)
         fix = f"add {field}." if phrase == UNKNOWN else f"add {field}: {_in_fix(phrase)}."
-        message = "missing" if phrase == UNKNOWN else f"missing; required: {phrase}"
+        message = "missing; it is required" if phrase == UNKNOWN else f"missing; required: {phrase}"
         return Finding(Problem(field=field, message=message, expected=_known(phrase), fix=fix), path, "missing")
 
     def unfit(
@@ -173,7 +176,7 @@ class Wording:
             sentence += "" if self.hides(path) else f", got {quoted(value)}"
             fix = f"send {spelled(path)} as a path inside that folder."
         elif not sentence or any(secret in text for secret in self._secrets):
-            sentence = "refused by a check of this tool's own"
+            sentence = REFUSED
         finding = self._finding(path, sentence, phrase, NOTHING if is_dict(value) or is_list(value) else value, kind)
         return replace(finding, problem=replace(finding.problem, fix=fix))
 
@@ -206,6 +209,9 @@ class Wording:
         if place.of_key:
             phrase, full = f"a key that is {phrase}", f"an object of which each key is {full}"
         finding = self.unfit(path, phrase, full=full, got=self._given(error, value), value=value, kind=kind)
+        if place.of_key:
+            fix = f"send {spelled(path[:-1])} as {_in_fix(full)}."
+            return replace(finding, problem=replace(finding.problem, fix=fix))
         return self._with_candidates(finding, place.node, value)
 
     @staticmethod

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from pydantic import BaseModel, SecretBytes, SecretStr
 
 from mcp_guard.call import Call
 from mcp_guard.faults import Fault
 from mcp_guard.known_errors.places import sent_texts
-from mcp_guard.redaction import redact, shown
+from mcp_guard.redaction import HIDDEN, is_sensitive_name, redact, shown
 
 ERROR_KEY = "io.github.mcp-guard/error"
 """Where the envelope stands in `_meta`. A `_meta` prefix takes no underscore (specification, basic/index, `_meta`)."""
@@ -24,6 +26,8 @@ MAX_TEXT = 2_000
 """The longest error text, in characters."""
 
 _LISTED = 5
+_MAX_PARTS = 2_000
+_SHORTEST_SECRET = 4
 _MAX_LINE = 1_200
 
 
@@ -86,7 +90,7 @@ def worded(fault: Fault, call: Call) -> str:
     """
     if fault.tool is not None:
         return str(fault)
-    text = redact(fault.worded(_shown_arguments(fault.message, call)), sent_texts(call))
+    text = for_caller(fault.worded(_shown_arguments(fault.message, call)), call)
     return " ".join(text.split()) or "the tool failed"
 
 
@@ -96,7 +100,40 @@ def worded_fix(fault: Fault, call: Call) -> str | None:
         return None
     if fault.tool is not None:
         return fault.fix
-    return redact(fault.filled(fault.fix, _shown_arguments(fault.fix, call)), sent_texts(call))
+    return for_caller(fault.filled(fault.fix, _shown_arguments(fault.fix, call)), call)
+
+
+def for_caller(text: str, call: Call) -> str:
+    """Return a text as it may be shown: credentials, paths of this host and the call's sensitive values are hidden."""
+    for secret in sensitive_texts(call):
+        text = text.replace(secret, HIDDEN)
+    return redact(text, sent_texts(call))
+
+
+def sensitive_texts(call: Call) -> list[str]:
+    """Return the values of sensitive arguments that are long enough to be told from ordinary words, longest first."""
+    found: set[str] = set()
+    pending: list[tuple[object, bool]] = [
+        (value, name in call.contract.sensitive or is_sensitive_name(name))
+        for name, value in (*call.arguments.items(), *call.values.items())
+    ]
+    for _ in range(_MAX_PARTS):
+        if not pending:
+            break
+        value, is_sensitive = pending.pop()
+        if isinstance(value, SecretStr | SecretBytes):
+            value, is_sensitive = value.get_secret_value(), True
+        if isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        if isinstance(value, str):
+            if is_sensitive and len(value) >= _SHORTEST_SECRET:
+                found.add(value)
+        elif isinstance(value, dict | BaseModel):
+            members = cast("Mapping[object, object]", value if isinstance(value, dict) else vars(value))
+            pending += [(member, is_sensitive or is_sensitive_name(str(name))) for name, member in members.items()]
+        elif isinstance(value, list | tuple | set | frozenset):
+            pending += [(member, is_sensitive) for member in cast("Iterable[object]", value)]
+    return sorted(found, key=len, reverse=True)
 
 
 def _shown_arguments(template: str, call: Call) -> Mapping[str, str]:

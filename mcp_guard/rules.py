@@ -37,6 +37,13 @@ _LIMITS = {
     "exclusiveMaximum": "lt",
     "multipleOf": "multiple_of",
 }
+# What a rule is about where the schema does not say.
+_IMPLIED = {
+    **dict.fromkeys(("minLength", "maxLength", "pattern"), "string"),
+    **dict.fromkeys(("minItems", "maxItems"), "array"),
+    **dict.fromkeys(("required", "minProperties", "maxProperties"), "object"),
+    **dict.fromkeys(_LIMITS, "number"),
+}
 _MAX_DEPTH = 3
 
 
@@ -90,33 +97,37 @@ class Rules:
     def finding(self, breach: Breach, wording: Wording) -> Finding:
         """Return a breach in words."""
         error, path = breach.error, breach.path
-        if error is None:
-            problem = Problem(field="", message="holds a number that is too large or too small to be checked")
-            return Finding(problem, path, "rule")
+        if error is None or error.validator is None:
+            # `False` as a schema: jsonschema does not say where it stands.
+            what = (
+                "a number that is too large or too small to be checked"
+                if error is None
+                else "a value that is not allowed"
+            )
+            return Finding(Problem(field="", message=f"holds {what}"), path, "rule")
         rule: Any = error.validator
         schema = error.schema
         if rule == "required" and breach.name is not None:
             return wording.missing(path, _phrase(schema.get("properties", {}).get(breach.name, True)))
         if rule == "dependentRequired" and breach.name is not None:
-            field = spelled(path)
-            return Finding(
-                Problem(field=field, message="missing; required beside what is given", fix=f"add {field}."),
-                path,
-                "missing",
-            )
+            given = next(key for key, names in error.validator_value.items() if breach.name in names)
+            message = f"missing; required when {given} is given"
+            return Finding(Problem(field=spelled(path), message=message, fix=f"add {spelled(path)}."), path, "missing")
         if breach.name is not None:
             names: Iterable[str] = schema.get("properties", ())
             whole, part = ("tool", "argument") if len(path) == 1 else ("object", "field")
             return wording.unexpected(path, names, whole=whole, part=part)
-        phrase = _broken(rule, error.validator_value, schema)
+        phrase = _broken(error)
+        full = _phrase(schema) if rule == "type" else phrase
         if "propertyNames" in error.absolute_schema_path:
-            phrase = f"every key to be {phrase}"
+            phrase = full = f"an object of which each key is {phrase}"
         # What stands at the root is all the arguments, which are not to be quoted.
-        found = wording.unfit(path, phrase, full=phrase, kind="rule") if path else _at_root(phrase)
+        found = wording.unfit(path, phrase, full=full, value=error.instance, kind="rule") if path else _at_root(phrase)
         return Finding(found.problem, path, "rule", tuple(respellings(error.instance, (), _choices(schema))))
 
 
 def _at_root(phrase: str) -> Finding:
+    phrase = phrase.replace("an object", "arguments")
     return Finding(Problem(field="", message=f"expected {phrase}", expected=phrase), (), "rule")
 
 
@@ -141,10 +152,12 @@ def _breaches(error: Any, missing: Counter[Steps]) -> Iterator[Breach]:
         yield Breach(path, error)
 
 
-def _broken(rule: str | None, value: Any, schema: Any) -> str:
+def _broken(error: Any) -> str:
     """Return what a broken rule wants."""
+    rule, value, schema = error.validator, error.validator_value, error.schema
     if rule in ("anyOf", "oneOf"):
-        return cut(either(_phrase(part) for part in value))
+        # Without errors of its parts it fits more than one of them.
+        return cut(("" if error.context else "only one of: ") + either(_phrase(part) for part in value))
     if rule == "not":
         return cut(f"something else than {_phrase(value)}")
     if rule == "type":
@@ -157,13 +170,13 @@ def _broken(rule: str | None, value: Any, schema: Any) -> str:
 def _phrase(schema: Any, depth: int = 0) -> str:
     """Return what a schema wants, as a noun phrase."""
     if not is_dict(schema) or depth > _MAX_DEPTH:
-        return "nothing" if schema is False else UNKNOWN
+        return "no such value" if schema is False else UNKNOWN
     if choices := _choices(schema):
         return one_of(choices)
     for several in ("anyOf", "oneOf"):
         if several in schema and "type" not in schema:
             return cut(either(_phrase(part, depth + 1) for part in schema[several]))
-    declared = schema.get("type", "object" if "required" in schema else None)
+    declared = schema.get("type") or next((name for rule, name in _IMPLIED.items() if rule in schema), None)
     names = declared if is_list(declared) else [declared]
     return cut(either(_typed(name, schema) for name in names))
 

@@ -102,7 +102,7 @@ class Fork:
     Attributes:
         depth: How many elements of the error's location lead here; the next one names the branch.
         steps: How many steps through the data lead here.
-        node: The union.
+        node: What is declared here, with what is wrapped around the union.
     """
 
     depth: int
@@ -247,9 +247,9 @@ class Shape:
             elif core["type"] == "json":
                 node, taken = core.get("schema"), 0
                 continue
-            elif core["type"] in ("union", "tagged-union"):
+            elif node is not None and core["type"] in ("union", "tagged-union"):
                 if core["type"] == "union":
-                    forks.append(Fork(at, len(steps), core))
+                    forks.append(Fork(at, len(steps), node))
                 node = self._branch(core, str(location[at]))
                 at += 1
                 continue

@@ -22,7 +22,8 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate that `name` is most likely meant to be, or None.
 
     The rule is that of the Rust compiler: the same name ignoring case, else the least edit distance of at most a
-    third of the name's length (and at least 1), else the same words in another order.
+    third of the name's length (and at least 1), else the same words in another order. Of several that are equally
+    near the one with the same beginning is meant; where that does not decide, none.
 
     Args:
         name: What was written; a name over 100 characters is like no other.
@@ -36,12 +37,20 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         if candidate.casefold() == folded:
             return candidate
     limit = max(len(name), 3) // 3
-    distances = ((_edit_distance(folded, candidate.casefold(), limit), candidate) for candidate in names)
-    near = [(distance, candidate) for distance, candidate in distances if distance <= limit]
+    near: list[tuple[int, int, str]] = []
+    for candidate in names:
+        distance = _edit_distance(folded, candidate.casefold(), limit)
+        if distance <= limit and distance < len(candidate):
+            near.append((distance, -_common_start(folded, candidate.casefold()), candidate))
     if near:
-        return min(near, key=lambda scored: scored[0])[1]
+        best, *others = sorted(near)
+        return None if others and others[0][:2] == best[:2] else best[2]
     words = _words(name)
     return next((candidate for candidate in names if words and _words(candidate) == words), None)
+
+
+def _common_start(a: str, b: str) -> int:
+    return next((at for at, (char, other) in enumerate(zip(a, b, strict=False)) if char != other), min(len(a), len(b)))
 
 
 def _words(name: str) -> list[str]:
@@ -97,7 +106,7 @@ def respellings(value: object, kinds: Iterable[str], choices: Iterable[object]) 
         choices: The values to choose from, where there are such.
     """
     wanted = set(kinds)
-    if type(value) is int:
+    if type(value) is int and wanted & {"str", "literal", "enum"}:
         yield str(value)
     if not isinstance(value, str):
         return

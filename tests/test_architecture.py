@@ -15,6 +15,7 @@ import mcp_guard
 ROOT = Path(mcp_guard.__file__).parent
 
 LAYERS = (
+    "templates",
     "faults",
     "redaction",
     "call",

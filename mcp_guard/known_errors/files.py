@@ -129,8 +129,8 @@ def _fault(kind: _Kind | None, error: OSError, call: Call) -> Fault | None:
         found: dict[str, Any] = {"field": place.field, "received": place.sent}
         return worded(kind.fault, text, **{"fix": kind.fix, **kind.details, **found})
     # Where no argument is to blame, the file is the server's own affair.
-    side = "server" if kind.fault.fault_side == "caller" else kind.fault.fault_side
-    return worded(kind.fault, kind.otherwise, **{"fault_side": side, **kind.details})
+    servers: dict[str, Any] = {"fault_side": "server", "retry": "never"} if kind.fault.fault_side == "caller" else {}
+    return worded(kind.fault, kind.otherwise, **{**servers, **kind.details})
 
 
 def _unnamed_host(_error: OSError, _call: Call) -> Fault:

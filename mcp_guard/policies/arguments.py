@@ -170,7 +170,7 @@ class Arguments:
     def _suggesting(self, attempt: Attempt, finding: Finding, wording: Wording) -> Finding:
         """Return the finding with a right value, if one can be told and fits."""
         path = finding.path
-        if wording.hides(path) or look_up(attempt.given, path) is NOTHING:
+        if not path or wording.hides(path) or look_up(attempt.given, path) is NOTHING:
             return finding
         around = up_to(attempt.given, path)
         for candidate in finding.candidates:
@@ -189,7 +189,7 @@ class Arguments:
         for key, value in arguments.items():
             if key in self._keys and self._misuses({key: value}):
                 wording = Wording(self._shape, {key: value}, self._never_shown)
-                return wording.unfit((key,), wanted(self._shape, self._nodes[key]), kind="misuse")
+                return wording.said((key,), "", wanted(self._shape, self._nodes[key]), kind="misuse")
         return None
 
     def _misuses(self, arguments: dict[str, Any]) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp_guard.call import Call, Outcome
+from mcp_guard.call import Call, Failed, Outcome
 from mcp_guard.contract import Contract
+from mcp_guard.faults import Fault, InvalidArguments
 from mcp_guard.ports import Proceed
+from mcp_guard.redaction import quoted
 from mcp_guard.runtime.countdown import Countdown
 
 
@@ -27,6 +29,8 @@ class Budget:
         """Start the clock and go on."""
         parent = call.parent.countdown if call.parent is not None and not call.parent.ended else None
         seconds = self._seconds(call)
+        if seconds is not None and not seconds > 0:
+            return Failed(self._refusal(call))
         if seconds is None and parent is not None:
             seconds = parent.remaining
         if seconds is not None:
@@ -44,6 +48,12 @@ class Budget:
         asked = call.values.get(self._timeout)
         if isinstance(asked, bool) or not isinstance(asked, int | float):
             return self._cap
-        # `not >` and not `<=`: NaN asks for nothing sensible either.
-        # The smaller one first: an integer may be too large for a float.
+        # The smaller one first: an integer may be too large for a float. NaN is above nothing.
         return float(min(asked, self._cap)) if asked > 0 else 0.0
+
+    def _refusal(self, call: Call) -> Fault:
+        name = str(self._timeout)
+        given = quoted(call.arguments.get(name, call.values.get(name)))
+        return InvalidArguments(f"expected a number of seconds above 0, got {given}").told(
+            field=name, received=given, effects="none", fix=f"Send a larger {name}.", problem_count=1
+        )

@@ -94,7 +94,7 @@ def conclude(error: BaseException, body: Body) -> Outcome:
             the guard itself cancelled the body, or a protocol error that must reach the client as it is.
     """
     call = body.call
-    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+    if isinstance(error, KeyboardInterrupt) or (isinstance(error, GeneratorExit) and _is_being_closed(body)):
         raise error
     if isinstance(error, asyncio.CancelledError) and body.cancelled:
         raise error
@@ -103,7 +103,18 @@ def conclude(error: BaseException, body: Body) -> Outcome:
     fault = translate(error, call)
     if fault is None:
         raise error
-    return Failed(fault.passed_on() if fault.tool else fault)
+    if fault.tool is not None:
+        return Failed(fault.passed_on())
+    # Whatever it is named after, it happened in the body.
+    return Failed(fault if fault.stage in ("exec", "rollback") else fault.told(stage="exec"))
+
+
+def _is_being_closed(body: Body) -> bool:
+    """Whether the loop has gone and the body's coroutine is being closed, as opposed to a body that raised the same."""
+    try:
+        return body.task is not None and asyncio.current_task() is not body.task
+    except RuntimeError:
+        return True
 
 
 def run_sync(body: Body) -> Outcome:

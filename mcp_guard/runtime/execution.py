@@ -159,13 +159,14 @@ class Execution:
             except asyncio.CancelledError:
                 self.threads.leave(slot)
                 raise
-            if granted:
+            if granted and not _is_too_late(call):
                 return None
-            if granted is None:
-                waited = "the whole time budget" if call.budget is None else f"the whole {call.budget:g} s"
-                return Failed(
-                    Busy(f"all {self.threads.size} worker threads were busy for {waited}").told(retry_after=1.0)
-                )
+            if granted:
+                self.threads.leave(slot)
+            if granted is not False:
+                part = "most of its" if granted else "the whole"
+                waited = f"all {self.threads.size} worker threads were busy for {part} {call.budget or 0:g} s"
+                return Failed(Busy(waited).told(retry_after=1.0))
         busy = Busy(threads=self.threads.size)
         return Failed(busy.told(retry_after=self.threads.seconds_until_free()))
 
@@ -175,6 +176,13 @@ async def _run_rest(body: Body, rest: Any) -> Outcome:
         return Ok(await awaited(rest))
     except BaseException as error:
         return conclude(error, body)
+
+
+def _is_too_late(call: Call) -> bool:
+    """Whether so much time went by in waiting that a write had better not begin: it would end as unknown."""
+    if call.only_reads or call.countdown is None or call.budget is None:
+        return False
+    return call.countdown.remaining < call.budget / 2
 
 
 def _keep_until_it_ends(task: asyncio.Task[Any]) -> None:

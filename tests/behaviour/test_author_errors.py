@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult, TextContent
 
-from mcp_guard import ConfigurationError, Fault, Guard, GuardError, GuardWarning, NotFound, ToolFailed
+from mcp_guard import (
+    Busy,
+    ConfigurationError,
+    Fault,
+    Guard,
+    GuardError,
+    GuardWarning,
+    InvalidArguments,
+    NotFound,
+    TimedOut,
+    ToolFailed,
+)
 
 ERROR = "io.github.mcp-guard/error"
 
@@ -125,12 +136,30 @@ def test_a_wrong_default_is_said_where_the_guard_is_made(options: dict[str, Any]
     assert named in str(caught.value)
 
 
-@pytest.mark.parametrize("given", [2, "head", object()])
-def test_what_is_no_function_cannot_be_decorated(given: Any) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+def test_what_is_no_function_cannot_be_decorated() -> None:
+    with pytest.raises(ConfigurationError, match=r"@mcp\.tool\(\) first, @guard\.reads\(\) below it"):
+        Guard().reads(object())
+
+
+@pytest.mark.parametrize("given", [2, 0.5, "head", {"timeout": 2}])
+def test_an_option_without_its_name_is_told_to_be_given_by_name(given: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"by name, like guard\.reads\(timeout=2\)"):
         Guard().reads(given)
 
-    assert "@mcp.tool() first, @guard.reads() below it" in str(caught.value)
+
+@pytest.mark.parametrize("kind", [classmethod, staticmethod])
+def test_a_class_or_static_method_is_told_which_decorator_comes_first(kind: Any) -> None:
+    with pytest.raises(ConfigurationError, match="@classmethod or @staticmethod above it"):
+        Guard().reads(kind(save))
+
+
+def test_a_callable_object_is_told_to_be_decorated_at_its_call_method() -> None:
+    class Reader:
+        def __call__(self, path: str) -> str:
+            return path
+
+    with pytest.raises(ConfigurationError, match="decorate its __call__ method"):
+        Guard().reads(Reader())
 
 
 def test_a_wrong_declaration_is_no_fault_of_the_caller() -> None:
@@ -143,6 +172,14 @@ class TestAFaultClass:
     def test_with_an_ill_spelled_code_is_refused(self, code: str) -> None:
         with pytest.raises(ConfigurationError, match=r"Wrong\.code"):
             type("Wrong", (Fault,), {"code": code})
+
+    @pytest.mark.parametrize(
+        ("option", "said"),
+        [("retry", "maybe"), ("stage", "zzz"), ("effects", "nothing"), ("fault_side", "moon"), ("code", 5), ("fix", 3)],
+    )
+    def test_with_an_unknown_choice_is_refused(self, option: str, said: object) -> None:
+        with pytest.raises(ConfigurationError, match=f"Odd.{option}"):
+            type("Odd", (Fault,), {"code": "ODD", option: said})
 
     @pytest.mark.parametrize("option", ["message", "fix"])
     @pytest.mark.parametrize("template", ["no {path.name}", "no {path[0]}", "no {}", "no {path", "no {0}"])
@@ -365,6 +402,45 @@ class TestReadsWhen:
         assert result.meta[ERROR]["effects"] == "none"
         assert ran == ["list"]
         assert len(records) == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("fault", [TimedOut(), Busy(), InvalidArguments("no such moon")], ids=lambda fault: fault.code)
+async def test_a_built_in_fault_that_a_body_raises_is_told_as_the_bodys(library: Any, fault: Fault) -> None:
+    server = library.server("s")
+
+    @server.tool()
+    @Guard(server).reads
+    def look() -> str:
+        raise fault
+
+    async with library.connect(server) as client:
+        result = await client.call_tool("look")
+
+    assert result.meta[ERROR]["code"] == fault.code
+    assert result.content[0].text.startswith("[exec] look: ")
+    assert "{" not in result.content[0].text
+
+
+@pytest.mark.anyio
+async def test_a_fault_with_a_constructor_of_its_own_is_told(library: Any) -> None:
+    class Missing(Fault):
+        code = "MISSING"
+
+        def __init__(self, what: str, where: str) -> None:
+            super().__init__(f"no {what} in {where}")
+
+    server = library.server("s")
+
+    @server.tool()
+    @Guard(server).reads
+    def look() -> str:
+        raise Missing("milk", "the fridge")
+
+    async with library.connect(server) as client:
+        result = await client.call_tool("look")
+
+    assert result.content[0].text.startswith("[exec] look: no milk in the fridge\n")
 
 
 @pytest.mark.anyio

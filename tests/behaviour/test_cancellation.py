@@ -195,10 +195,14 @@ def raise_base_group() -> None:
     raise BaseExceptionGroup("a secret", [asyncio.CancelledError(), ValueError("a secret")])
 
 
+def raise_generator_exit() -> None:
+    raise GeneratorExit
+
+
 @pytest.mark.parametrize(
     "fail",
-    [raise_stray_cancelled, raise_system_exit, raise_panic, raise_base_group],
-    ids=["CancelledError", "SystemExit", "a BaseException", "a BaseExceptionGroup"],
+    [raise_stray_cancelled, raise_system_exit, raise_panic, raise_base_group, raise_generator_exit],
+    ids=["CancelledError", "SystemExit", "a BaseException", "a BaseExceptionGroup", "GeneratorExit"],
 )
 @pytest.mark.parametrize("where", ["sync", "awaiting", "offloaded", "on_loop", "rest", "generator"])
 async def test_no_body_can_stop_the_server_by_what_it_raises(

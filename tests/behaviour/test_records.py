@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, SecretStr
 
 from mcp_guard import Fault, Guard, Sensitive
 
@@ -152,6 +153,11 @@ class TestAFailedCallHasOneRecord:
 SENT = {"user": "ada", "password": "hunter2-pw", "pin": "4711-pin"}
 
 
+class Account(BaseModel):
+    name: str
+    key: SecretStr
+
+
 class TestSecrets:
     async def test_are_absent_from_the_answer(self, library: Any, server: Any) -> None:
         async with library.connect(server) as client:
@@ -171,6 +177,31 @@ class TestSecrets:
         (record,) = records
         assert record.arguments == {"user": "'ada'", "password": "[hidden]", "pin": "[hidden]"}
         assert "hunter2-pw" not in record.getMessage()
+
+    @pytest.mark.parametrize("way", ["a fault", "the library's error", "fails_when"])
+    async def test_are_hidden_in_the_authors_own_words_too(self, library: Any, way: str, records: list[Any]) -> None:
+        server = library.server("s")
+        guard = Guard(server)
+
+        @server.tool()
+        @guard.writes(fails_when=lambda said: str(said).startswith("denied"))
+        def login(password: str, pin: Annotated[str, Sensitive], account: Account) -> str:
+            told = f"denied for {password}, {pin} and {account.key.get_secret_value()} of {account.name}"
+            if way == "a fault":
+                raise Refused(told)
+            if way == "the library's error":
+                raise library.tool_error(told)
+            return told
+
+        sent = {"password": "hunter2-pw", "pin": "4711-pin", "account": {"name": "ada", "key": "made-up-key"}}
+        async with library.connect(server) as client:
+            result = await client.call_tool("login", sent)
+
+        assert result.is_error
+        assert "denied for [hidden], [hidden] and [hidden] of ada" in result.content[0].text
+        (record,) = records
+        for text in (record.getMessage(), result.model_dump_json()):
+            assert not any(secret in text for secret in ("hunter2-pw", "4711-pin", "made-up-key"))
 
     async def test_are_absent_from_the_record_of_a_refusal(self, library: Any, server: Any, records: list[Any]) -> None:
         async with library.connect(server) as client:

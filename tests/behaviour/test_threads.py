@@ -213,6 +213,37 @@ class TestAFullButHealthyPool:
         assert await settled(guard)
         assert guard.threads.free == 1
 
+    async def test_does_not_let_a_write_begin_whose_time_is_nearly_over(
+        self, library: Any, hang: threading.Event
+    ) -> None:
+        server = library.server("s")
+        guard = Guard(server, threads=1)
+        ran = []
+
+        @server.tool()
+        @guard.reads(timeout=5)
+        def work() -> str:
+            hang.wait(5)
+            return "done"
+
+        @server.tool()
+        @guard.writes(timeout=1)
+        def save() -> str:
+            ran.append("save")
+            return "saved"
+
+        async with library.connect(server) as client, anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "work")
+            assert await settled(guard, running=1)
+            asyncio.get_running_loop().call_later(0.7, hang.set)
+            result = await client.call_tool("save")
+
+        assert result.meta[ERROR]["code"] == "BUSY"
+        assert result.meta[ERROR]["effects"] == "none"
+        assert "busy for most of its 1 s" in result.content[0].text
+        assert ran == []
+        assert guard.threads.running == 0
+
     async def test_does_not_lose_the_slot_of_a_waiter_that_is_cancelled(
         self, library: Any, hang: threading.Event
     ) -> None:
