@@ -17,7 +17,7 @@ from mcp_guard.lab.faults import TRIALS, Trial
 from mcp_guard.lab.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.table import Table
 
     from mcp_guard.lab.experiment import Control
 
@@ -110,15 +110,17 @@ def _show(verdicts: Sequence[Verdict], budget: float, transport: Transport) -> N
 
     print(f"transport: {transport} (wire: called directly), budget: {budget:g} s\n")
     console = Console()
-    if console.is_terminal:
-        _show_table(console, verdicts)
+    table = _table(verdicts)
+    if console.is_terminal and console.measure(table).maximum <= console.width:
+        console.print(table)
     else:
+        # Lines that a narrow terminal wraps lose nothing; a table there cuts the very cells that carry the verdict.
         print(report.table(verdicts))
     print(report.answers(verdicts))
     print(f"\n{report.summary(verdicts)}")
 
 
-def _show_table(console: Console, verdicts: Sequence[Verdict]) -> None:
+def _table(verdicts: Sequence[Verdict]) -> Table:
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - an extra, as above
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -130,7 +132,7 @@ def _show_table(console: Console, verdicts: Sequence[Verdict]) -> None:
         table.add_row(
             fault, line, Text(caught, style), *rest, end_section=following is None or following.fault != fault
         )
-    console.print(table)
+    return table
 
 
 def _status(controls: Sequence[Control], verdicts: Sequence[Verdict]) -> int:
