@@ -111,7 +111,8 @@ def _show(verdicts: Sequence[Verdict], budget: float, transport: Transport) -> N
     print(f"transport: {transport} (wire: called directly), budget: {budget:g} s\n")
     console = Console()
     table = _table(verdicts)
-    if console.is_terminal and console.measure(table).maximum <= console.width:
+    natural = console.measure(table, options=console.options.update(max_width=10 * console.width)).maximum
+    if console.is_terminal and natural <= console.width:
         console.print(table)
     else:
         # Lines that a narrow terminal wraps lose nothing; a table there cuts the very cells that carry the verdict.
