@@ -62,7 +62,7 @@ class Repairs:
         # What the author's own validators read is read by them first.
         for authored in (False, True):
             attempt = self._validation.forgiven(self._reread(attempt, repairs, authored=authored))
-            if attempt.fits:
+            if not any(misfit.place.authored for misfit in attempt.misfits):
                 break
         return attempt, tuple(Repair(spelled(path), *kinds) for path, kinds in islice(repairs.items(), LISTED))
 

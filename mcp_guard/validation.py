@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -102,11 +102,15 @@ class Validation:
         try:
             values = self.validate_json(text, strict=True).__dict__
         except ValidationError as error:
-            misfits = misfits_of(self._shape, error)
-            if misfits[0].error["type"] == "json_invalid" and not misfits[0].error["loc"]:
-                return Attempt(given, blocked=unreadable(given))
-            return Attempt(given, misfits=misfits, breaches=breaches)
+            return self.refused(given, error, breaches)
         return Attempt(given, values, list(self._overlooked(values, given)), breaches)
+
+    def refused(self, given: dict[str, Any], error: ValidationError, breaches: Sequence[Any] = ()) -> Attempt:
+        """Return the attempt that strict validation of `given` refused."""
+        misfits = misfits_of(self._shape, error)
+        if misfits[0].error["type"] == "json_invalid" and not misfits[0].error["loc"]:
+            return Attempt(given, blocked=unreadable(given))
+        return Attempt(given, misfits=misfits, breaches=list(breaches))
 
     def trial(self, given: dict[str, Any]) -> Attempt:
         """Return what comes of validating values that nobody sent, which an author's validator may not be made for."""

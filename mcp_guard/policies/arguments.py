@@ -107,14 +107,18 @@ class Arguments:
             Exception: What a validator or a default factory of the author's raises that is not about the value.
         """
         try:
+            attempt: Attempt | None = None
             if self._one_pass_keys is not None and arguments.keys() <= self._one_pass_keys:
                 try:
                     model = self._validate_json(to_json(arguments, inf_nan_mode="constants"), strict=True)
-                except (ValidationError, PydanticSerializationError):
-                    # Slowly, then: what is wrong may be repaired, and has to be said.
-                    return self._examined(arguments)
-                return Accepted(model.__dict__, arguments)
-            return self._examined(arguments)
+                except ValidationError as error:
+                    # What is wrong may be repaired, and has to be said.
+                    attempt = self._validation.refused(dict(arguments), error)
+                except PydanticSerializationError:
+                    attempt = None
+                else:
+                    return Accepted(model.__dict__, arguments)
+            return self._examined(arguments, attempt)
         except RecursionError as error:
             too_deep = Problem(field="", message="nested too deeply to be checked")
             return _fault([Finding(too_deep, (), "depth")], 1, error)
@@ -124,10 +128,11 @@ class Arguments:
                 raise
             return _fault([finding], 1, error)
 
-    def _examined(self, arguments: Mapping[str, Any]) -> Accepted | InvalidArguments:
-        given = {key: value for key, value in arguments.items() if key in self._keys}
+    def _examined(self, arguments: Mapping[str, Any], attempt: Attempt | None) -> Accepted | InvalidArguments:
         unknown = [key for key in arguments if key not in self._keys and key not in self._passed]
-        attempt, repairs = self._repairs.apply(self._validation.attempt(given))
+        if attempt is None:
+            attempt = self._validation.attempt({key: value for key, value in arguments.items() if key in self._keys})
+        attempt, repairs = self._repairs.apply(attempt)
         if not attempt.fits or (unknown and not self._drops_unknown):
             return self._refusal(attempt, [] if self._drops_unknown else unknown)
         values = self._validation.values(attempt)
@@ -170,7 +175,7 @@ class Arguments:
     def _suggesting(self, attempt: Attempt, finding: Finding, wording: Wording) -> Finding:
         """Return the finding with a right value, if one can be told and fits."""
         path = finding.path
-        if not path or wording.hides(path) or look_up(attempt.given, path) is NOTHING:
+        if not finding.candidates or not path or wording.hides(path) or look_up(attempt.given, path) is NOTHING:
             return finding
         around = up_to(attempt.given, path)
         for candidate in finding.candidates:

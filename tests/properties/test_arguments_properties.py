@@ -176,7 +176,7 @@ def texts(fault: InvalidArguments) -> list[str]:
 
 
 @given(which, encoded)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_a_check_never_raises_and_a_refusal_is_short_and_shows_no_other_argument(index: int, value: Any) -> None:
     outcome = CHECKS[index].check({"x": value, "other": {"deep": [PRIVATE]}})
     if isinstance(outcome, InvalidArguments):
@@ -189,7 +189,7 @@ def test_a_check_never_raises_and_a_refusal_is_short_and_shows_no_other_argument
 
 
 @given(values)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_rules_never_raise(value: Any) -> None:
     outcome = RULED.check({"x": value})
     assert isinstance(outcome, Accepted | InvalidArguments)
@@ -206,7 +206,7 @@ def test_any_object_of_arguments_is_accepted_or_refused(sent: dict[str, Any], un
 
 
 @given(which, encoded)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_accepted_values_are_those_of_the_sdk(index: int, value: Any) -> None:
     outcome = CHECKS[index].check({"x": value})
     if isinstance(outcome, InvalidArguments):
@@ -220,7 +220,7 @@ def test_accepted_values_are_those_of_the_sdk(index: int, value: Any) -> None:
 
 
 @given(which, encoded)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_repaired_arguments_are_good_arguments(index: int, value: Any) -> None:
     sent = {"x": value}
     before = repr(sent)
@@ -237,7 +237,7 @@ def test_repaired_arguments_are_good_arguments(index: int, value: Any) -> None:
 
 
 @given(which, values)
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_strict_tool_accepts_nothing_that_a_lenient_one_refuses(index: int, value: Any) -> None:
     strictly = STRICT[index].check({"x": value})
     if isinstance(strictly, Accepted):
@@ -247,7 +247,7 @@ def test_a_strict_tool_accepts_nothing_that_a_lenient_one_refuses(index: int, va
 
 
 @given(which, encoded)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_suggested_value_fits(index: int, value: Any) -> None:
     outcome = STRICT[index].check({"x": value})
     if isinstance(outcome, InvalidArguments) and outcome.suggestion is not None and outcome.field == "x":
