@@ -19,6 +19,7 @@ ABSENT: Any = object()
 LISTED = 20
 """How many repairs of one call are listed."""
 
+_MOST = 2_000
 # A JSON string may hold an object with strings that spell values in turn.
 _ROUNDS = 4
 _KINDS = {str: "a string", bool: "a boolean", int: "an integer", float: "a number"}
@@ -57,7 +58,12 @@ class Repairs:
         self._strict = strict
 
     def apply(self, attempt: Attempt) -> tuple[Attempt, tuple[Repair, ...]]:
-        """Return the attempt with every reading that fits its place, and what was repaired, at most `LISTED` of it."""
+        """Return the attempt with every reading that fits its place, and what was repaired, at most `LISTED` of it.
+
+        Where very much is wrong nothing is repaired: the event loop waits meanwhile, and with it every other call.
+        """
+        if len(attempt.misfits) > _MOST:
+            return attempt, ()
         repairs: dict[Steps, tuple[str, str]] = {}
         # What the author's own validators read is read by them first.
         for authored in (False, True):

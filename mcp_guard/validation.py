@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, ValidationError, to_json
 
 from mcp_guard.bools import may_take_bools, stray_bools
-from mcp_guard.misfits import Misfit, Parting, misfits_of, told
+from mcp_guard.misfits import MOST, Misfit, Parting, misfits_of, told
 from mcp_guard.problems import unreadable
 from mcp_guard.shape import Place, Steps, look_up
 from mcp_guard.signature import Signature
@@ -32,6 +32,7 @@ class Attempt:
         breaches: Which rules of the `input_schema` are broken.
         blocked: Where and why the arguments cannot be read at all.
         is_lax: Whether the values are those of lax validation.
+        unseen: How many errors more there are than were looked at.
     """
 
     given: dict[str, Any]
@@ -40,6 +41,7 @@ class Attempt:
     breaches: list[Any] = field(default_factory=list[Any])
     blocked: tuple[Steps, str] | None = None
     is_lax: bool = False
+    unseen: int = 0
 
     @property
     def fits(self) -> bool:
@@ -110,7 +112,8 @@ class Validation:
         misfits = misfits_of(self._shape, error)
         if misfits[0].error["type"] == "json_invalid" and not misfits[0].error["loc"]:
             return Attempt(given, blocked=unreadable(given))
-        return Attempt(given, misfits=misfits, breaches=list(breaches))
+        unseen = max(0, error.error_count() - MOST)
+        return Attempt(given, misfits=misfits, breaches=list(breaches), unseen=unseen)
 
     def trial(self, given: dict[str, Any]) -> Attempt:
         """Return what comes of validating values that nobody sent, which an author's validator may not be made for."""

@@ -268,11 +268,8 @@ SIGNATURES: list[tuple[Any, list[Any]]] = [
     ids=lambda part: str(part)[:50],
 )
 def test_the_body_gets_the_very_value_that_the_sdk_makes_of_the_raw_argument(annotation: Any, value: Any) -> None:
-    def tool(x): ...
-
-    tool.__annotations__ = {"x": annotation}
     ours = value_of(annotation, value)
-    theirs = func_metadata(tool, structured_output=False).arg_model.model_validate({"x": value}).x  # type: ignore[attr-defined]
+    theirs = func_metadata_value(annotation, value)
     assert ours == theirs
     assert type(ours) is type(theirs)
     assert repr(ours) == repr(theirs)
@@ -318,6 +315,23 @@ def test_defaults_and_aliases_mean_what_they_mean_to_the_sdk(fn: Callable[..., A
     if isinstance(fn, functools.partial):
         expected |= fn.keywords
     assert values == expected
+
+
+def test_a_model_with_an_init_of_its_own_is_made_as_the_sdk_makes_it() -> None:
+    class Counted(BaseModel):
+        n: int
+
+        def __init__(self, **data: Any) -> None:
+            super().__init__(**{**data, "n": int(data["n"]) + 1})
+
+    assert value_of(Counted, {"n": 1}).n == func_metadata_value(Counted, {"n": 1}).n
+
+
+def func_metadata_value(annotation: Any, value: Any) -> Any:
+    def tool(x): ...
+
+    tool.__annotations__ = {"x": annotation}
+    return func_metadata(tool, structured_output=False).arg_model.model_validate({"x": value}).x  # type: ignore[attr-defined]
 
 
 def test_names_that_pydantic_keeps_for_itself_are_ordinary_parameters() -> None:
@@ -424,12 +438,27 @@ def test_true_is_not_a_number_anywhere(annotation: Any) -> None:
         (list[Literal[1] | bool], [True, 1]),
         (dict[str, bool | Level], {"a": True}),
         (list[Literal[1]] | list[bool], [True]),
+        (Literal[1] | Any, True),
+        (dict[str, Literal[1] | dict[str, bool]], {"a": {"b": True}}),
         (Any, True),
     ],
     ids=str,
 )
 def test_true_is_accepted_where_a_bool_is_declared(annotation: Any, value: Any) -> None:
     assert value_of(annotation, value) == value
+
+
+def test_a_bool_in_a_branch_chosen_by_a_function_is_refused_if_no_branch_takes_it() -> None:
+    class One(BaseModel):
+        n: Literal[1]
+
+    class Two(BaseModel):
+        n: Literal[2]
+
+    by_number = Discriminator(lambda v: "two" if v["n"] == 2 else "one")
+    arguments = arguments_of(Annotated[Annotated[One, Tag("one")] | Annotated[Two, Tag("two")], by_number])
+    assert refused(arguments.check({"x": {"n": True}})).field == "x.n"
+    accepted(arguments.check({"x": {"n": 1}}))
 
 
 def test_a_bool_in_a_tagged_branch_is_judged_by_that_branch() -> None:
@@ -697,6 +726,16 @@ def test_a_sensitive_value_is_never_shown_when_refused(field: str) -> None:
     assert fault.expected
 
 
+def test_a_sensitive_field_of_a_typed_dict_or_dataclass_is_never_shown() -> None:
+    class Login(te.TypedDict):
+        code: Annotated[int, Sensitive]
+
+    Login.__annotations__["code"] = Annotated[int, Sensitive]
+    login = dataclasses.make_dataclass("Login", [("pin", Annotated[int, Sensitive])])
+    for annotation, value in ((Login, {"code": "hunter2"}), (login, {"pin": "hunter2"})):
+        assert "hunter2" not in repr(refusal_of(annotation, value).problems)
+
+
 def test_an_authors_sentence_that_repeats_a_sensitive_value_is_not_shown() -> None:
     class Login(BaseModel):
         user: str
@@ -826,6 +865,8 @@ def test_a_strict_tool_suggests_what_a_lenient_one_would_have_taken() -> None:
 def test_a_suggestion_never_repeats_a_secret() -> None:
     assert refusal_of(dict[str, int], '{"password": 12345678}', strict=True).suggestion is None
 
+    assert refusal_of(dict[str, str], '{"note": "password=hunter2"}', strict=True).suggestion is None
+
     def tool(password: int) -> None: ...
 
     fault = refused(Arguments(tool, tool="login", strict=True).check({"password": "12345678"}))
@@ -897,6 +938,19 @@ def test_a_value_that_an_authors_validator_fails_on_is_refused_with_the_cause_ke
     fault = refusal_of(Annotated[int, BeforeValidator(lambda v: v.strip())], 3)
     assert fault.field == "x"
     assert isinstance(fault.__cause__, AttributeError)
+
+
+def test_a_reading_that_an_authors_validator_fails_on_is_no_reading() -> None:
+    fault = refusal_of(Annotated[list[int], BeforeValidator(lambda v: v.strip())], "[1,2]")
+    assert str(fault) == "expected a list, got '[1,2]'"
+
+
+def test_the_argument_that_an_authors_validator_fails_on_is_the_one_that_is_named() -> None:
+    def tool(a: int, b: Annotated[str, BeforeValidator(str.strip)], c: Any = None) -> None: ...
+
+    fault = refused(Arguments(tool, tool="tool").check({"a": 1, "b": 2, "c": "\ud800"[:0], "zzz": 1}))
+    assert fault.field == "b"
+    assert str(fault) == "refused by a check of this tool's own"
 
 
 def test_a_default_factory_that_fails_is_not_the_callers_fault() -> None:
@@ -1004,6 +1058,11 @@ def test_a_json_schema_counts_beside_the_types_and_says_nothing_twice() -> None:
             "expected an object of which each key is a string matching ^[a-z]+$, got 'X'",
         ),
         ({"properties": {"a": {"type": ["integer", "null"]}}}, {"a": "x"}, "expected an integer or null, got 'x'"),
+        ({"properties": {"a": {"maxItems": 1}}}, {"a": [1, 2]}, "expected a list of at most 1 item, got [1, 2]"),
+        ({"properties": {"a": {"maxLength": 1}}}, {"a": "xy"}, "expected a string of at most 1 character, got 'xy'"),
+        ({"properties": {"a": {"not": {}}}}, {"a": 1}, "expected something else than a valid value, got 1"),
+        ({"properties": {"a": {"anyOf": [False, {"const": 2}]}}}, {"a": 1}, "expected no such value or 2, got 1"),
+        ({"properties": {"a": {"minProperties": 1}}}, {"a": {}}, "expected an object of at least 1 key, got {}"),
     ],
     ids=str,
 )
@@ -1054,3 +1113,14 @@ def test_signatures_that_cannot_work_are_configuration_errors_that_name_the_func
     for fn in (positional, unresolvable, misdeclared):
         with pytest.raises(ConfigurationError, match=fn.__name__):
             Arguments(fn, tool="tool")
+
+
+def test_of_very_many_wrong_items_all_are_counted_and_none_is_repaired() -> None:
+    def add(numbers: list[int]) -> None: ...
+
+    refused = Arguments(add, tool="add").check({"numbers": ["1"] * 25_000})
+
+    assert isinstance(refused, InvalidArguments)
+    assert refused.problem_count == 25_000
+    assert refused.field == "numbers[0]"
+    assert refused.suggestion == "1"

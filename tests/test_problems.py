@@ -209,6 +209,9 @@ MESSAGES: list[tuple[Any, Any, str]] = [
     (ipaddress.IPv4Address, "x", "Expected 4 octets in 'x'"),
     (FilePath, "no/such/file", "Path does not point to a file"),
     (re.Pattern, "(", "Input should be a valid regular expression"),
+    (tuple[()], [1], "expected a list of 0 items, got 1 item"),
+    (Json, 3, "expected a string of JSON, got 3"),
+    (pathlib.Path | list[str], 3, "expected a path or a list, got 3"),
     (Callable, 3, "expected a valid value, got 3"),
 ]
 

@@ -154,7 +154,7 @@ class Arguments:
             findings.append(Finding(Problem(field=spelled(path), message=message), path, "unreadable"))
             count += 1
         findings += [wording.finding(part) for part in attempt.told[:LISTED]]
-        count += len(attempt.told)
+        count += len(attempt.told) + attempt.unseen
         if self._rules is not None:
             breaches = self._own_breaches(attempt)
             findings += [self._rules.finding(breach, wording) for breach in breaches[:LISTED]]
