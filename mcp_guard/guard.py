@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
+import sys
 import weakref
 from collections.abc import Callable
 from importlib import import_module
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
     from mcp_guard.ports import Policy, ServerAdapter
     from mcp_guard.runtime.threads import ThreadState
+
+logger = logging.getLogger("mcp_guard")
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -124,6 +128,7 @@ class Guard:
         self.functions: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
         self._execution = Execution(threads)
         self._adapters: list[ServerAdapter] = []
+        self._told_unbound = False
         if server is not None:
             self.bind(server)
 
@@ -212,6 +217,17 @@ class Guard:
         """Name in the log the bodies that are still running; happens by itself when the process ends."""
         self._execution.bodies.log_left_behind()
 
+    def _tell_if_served(self) -> None:
+        """Say once that a server calls this guard's tools without being bound to it: a plain call is no mistake."""
+        if self._told_unbound or (library := _serving_library()) is None:
+            return
+        self._told_unbound = True
+        logger.warning(
+            "a server (%s) calls tools of a Guard that is not bound to it, so arguments go unchecked and failures are "
+            "told in the library's words; write Guard(mcp) or guard.bind(mcp)",
+            library,
+        )
+
     def _decorator(self, effect: Effect, fn: Callable[..., Any] | None, options: Options) -> Any:
         if fn is not None:
             return self._decorate(effect, fn, options)
@@ -240,6 +256,8 @@ class Guard:
         chain = compose(policies, self._execution.body_of(contract))
 
         async def guarded(*args: Any, **kwargs: Any) -> Any:
+            if not self._adapters:
+                self._tell_if_served()
             return await invoke(contract, chain, args, kwargs)
 
         tool = cast("Any", functools.wraps(fn)(guarded))
@@ -250,6 +268,17 @@ class Guard:
         tool.describe = lambda: [Truncation(contract).describe(), *(policy.describe() for policy in policies)]
         self.functions.add(fn)
         return cast("GuardedTool[..., Any]", tool)
+
+
+def _serving_library() -> str | None:
+    """Return the server library that is on the stack, if one is."""
+    frame = sys._getframe(2)  # noqa: SLF001 - as the warnings module looks up the stack
+    while frame.f_back is not None:
+        name = str(frame.f_globals.get("__name__"))
+        if name.startswith(("mcp.server.", "fastmcp.")):
+            return name.partition(".")[0]
+        frame = frame.f_back
+    return None
 
 
 def _describe_partial(tool: Any, fn: Callable[..., Any], name: str) -> None:

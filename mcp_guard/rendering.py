@@ -26,6 +26,7 @@ MAX_TEXT = 2_000
 """The longest error text, in characters."""
 
 _LISTED = 5
+_FIXES = 3
 _MAX_PARTS = 2_000
 _SHORTEST_SECRET = 4
 _MAX_LINE = 1_200
@@ -41,8 +42,11 @@ def render_text(fault: Fault, call: Call) -> str:
     )
     if (unlisted := fault.problem_count - max(1, len(fault.problems[:_LISTED]))) > 0:
         lines.append(f"and {unlisted:,} more")
-    tail = [f"Fix: {_cut(fix, _MAX_LINE // 2)}"] if (fix := worded_fix(fault, call)) else []
-    if fault.suggestion and fault.suggestion not in (fix or ""):
+    fix = " ".join(
+        [worded_fix(fault, call) or "", *(problem.fix or "" for problem in fault.problems[1:_FIXES])]
+    ).strip()
+    tail = [f"Fix: {_cut(fix, _MAX_LINE // 2)}"] if fix else []
+    if fault.suggestion and fault.suggestion not in fix:
         tail.append(f"Use {fault.suggestion}")
     tail.append(f"Retry: {_retry(fault)} Effects: {_effects(fault, call)}")
     tail.append(f"Ref: {call.correlation_id}")

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, ValidationError, to_json
 from mcp_guard.bools import may_take_bools, stray_bools
 from mcp_guard.misfits import MOST, Misfit, Parting, misfits_of, told
 from mcp_guard.problems import unreadable
-from mcp_guard.shape import Place, Steps, look_up
+from mcp_guard.shape import Place, Steps, is_list, look_up
 from mcp_guard.signature import Signature
 
 MISUSE = (TypeError, AttributeError, LookupError, ArithmeticError)
@@ -86,11 +86,7 @@ class Validation:
         self._rules = rules
         self._renamed = tuple((p.attribute, p.name) for p in signature.parameters if p.attribute != p.name)
         self._choosing = tuple(p.field for p in signature.parameters if may_take_bools(self._shape, p.field.node))
-        self._lazy = tuple(
-            parameter
-            for parameter in signature.parameters
-            if any(leaf["type"] == "generator" for leaf in self._shape.leaves(parameter.field.node))
-        )
+        self._lazy = tuple(p for p in signature.parameters if self._shape.core(p.field.node)["type"] == "generator")
         self.is_one_pass = not (rules or self._renamed or self._choosing or self._lazy) and self._values_agree
         """Whether `validate_json` alone says everything."""
 
@@ -164,13 +160,20 @@ class Validation:
                     yield Misfit({"type": "literal_error", "loc": place, "msg": "", "input": True}, Place(place, node))
         for parameter in self._lazy:
             path = parameter.field.given_in(given)
-            if path is not None and hasattr(values[parameter.attribute], "__next__"):
-                try:
-                    list(values[parameter.attribute])
-                except ValidationError as error:
-                    for item in error.errors(include_url=False):
-                        location = (*path, *item["loc"])
-                        yield Misfit({**item, "loc": location}, self._shape.locate(location))
+            if path is not None and isinstance(values[parameter.attribute], Iterator):
+                yield from self._overlooked_items(values[parameter.attribute], look_up(given, path), path)
+
+    def _overlooked_items(self, items: Iterator[Any], sent: object, path: Steps) -> Iterator[Misfit]:
+        if not is_list(sent):
+            # A text is an iterable too: of its characters.
+            yield Misfit({"type": "list_type", "loc": path, "msg": "", "input": sent}, self._shape.locate(path))
+            return
+        try:
+            list(items)
+        except ValidationError as error:
+            for item in error.errors(include_url=False):
+                location = (*path, *item["loc"])
+                yield Misfit({**item, "loc": location}, self._shape.locate(location))
 
 
 def _is_left_to_author(misfit: Misfit, given: dict[str, Any]) -> bool:

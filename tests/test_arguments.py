@@ -991,6 +991,12 @@ def test_items_of_an_iterable_are_checked_before_the_body_and_still_there_for_it
     assert refused(arguments.check({"x": [1, "z"]})).field == "x[1]"
 
 
+def test_a_text_is_no_list_of_its_characters() -> None:
+    assert str(refusal_of(Iterable[str], "abc")) == "expected a list, got 'abc'"
+    assert list(value_of(Iterable[int], "[1,2]")) == [1, 2]
+    assert accepted(arguments_of(Iterable[int] | None, default=None).check({"x": None})).repairs == ()
+
+
 RULES = {
     "properties": {
         "a": {"type": "integer", "minimum": 1},

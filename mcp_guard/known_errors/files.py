@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from mcp_guard.call import Call
@@ -75,6 +76,14 @@ _FILE_KINDS: dict[int, _Kind] = {
 }
 
 
+_FOLDER_MISSING = _Kind(
+    NotFound,
+    "the folder that {path} would be in does not exist",
+    "a folder that the tool needs does not exist",
+    "Send a path in a folder that exists.",
+)
+
+
 def _exhausted(what: str, *, fix: str | None = None, **details: Any) -> _Kind:
     return _Kind(ResourceExhausted, None, what, details={"fix": fix, **details})
 
@@ -124,6 +133,8 @@ def _fault(kind: _Kind | None, error: OSError, call: Call) -> Fault | None:
     if kind is None:
         return None
     place = place_of_path(call, error.filename, error.filename2) if kind.about_path else None
+    if kind is _FILE_KINDS[errno.ENOENT] and place is not None and _folder_is_missing(error.filename):
+        kind = _FOLDER_MISSING
     if place is not None and kind.about_path:
         text = kind.about_path.format(path=place.sent or "the path")
         found: dict[str, Any] = {"field": place.field, "received": place.sent}
@@ -131,6 +142,10 @@ def _fault(kind: _Kind | None, error: OSError, call: Call) -> Fault | None:
     # Where no argument is to blame, the file is the server's own affair.
     servers: dict[str, Any] = {"fault_side": "server", "retry": "never"} if kind.fault.fault_side == "caller" else {}
     return worded(kind.fault, kind.otherwise, **{**servers, **kind.details})
+
+
+def _folder_is_missing(filename: object) -> bool:
+    return isinstance(filename, str) and not Path(filename).parent.is_dir()
 
 
 def _unnamed_host(_error: OSError, _call: Call) -> Fault:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_guard.call import Call, Ok
 from mcp_guard.contract import Contract
-from mcp_guard.faults import Cancelled, Fault, TimedOut
+from mcp_guard.faults import Cancelled, Fault
 from mcp_guard.ports import Proceed
 from mcp_guard.redaction import redacted_arguments
 from mcp_guard.rendering import worded, worded_fix
@@ -70,10 +70,12 @@ def fail(call: Call, fault: Fault) -> Fault:
     if effects is None:
         effects = "none" if call.only_reads or not call.ran else "may_remain"
     retry = fault.retry
-    uncertain = retry in ("now", "after_delay") or isinstance(fault, TimedOut)
-    if effects in ("may_remain", "unknown") and uncertain:
-        retry = "check_first"
-    settled = fault.told(effects=effects, retry=retry, fix=worded_fix(fault, call))
+    fix = worded_fix(fault, call)
+    if effects in ("may_remain", "unknown"):
+        # Until somebody has looked, no repetition is safe, not even a changed one.
+        retry = "never" if retry == "never" else "check_first"
+        fix = fix or "Check what it left behind before you call it again."
+    settled = fault.told(effects=effects, retry=retry, fix=fix)
     settled.text = worded(fault, call)
     settled.tool = call.tool
     log_failure(call, settled)
