@@ -12,10 +12,12 @@ def head(path: str, lines: int = 10) -> str: ...
 ```
 """
 
-# faults redaction call contract ports paths translation rendering suggestions problems
-# policies/   one concern around a body each        runtime/  how a call runs
-# guard       the decorators and the binding        servers/  one adapter a server library
-# lab/        the fault bench                       cli       the command line
+# templates faults redaction call contract ports suggestions   the vocabulary
+# validation/    whether arguments fit            paths           staying inside a folder
+# known_errors/  what exceptions mean             translation     exception -> fault     rendering  fault -> text
+# runtime/       how a call runs                  policies/       one concern around a body each
+# guard          the decorators and the binding   servers/        one adapter a server library
+# lab/           the fault bench                  cli             the command line
 
 from mcp_guard.call import Call
 from mcp_guard.contract import Contract, GuardWarning

@@ -161,6 +161,12 @@ def redacted_arguments(arguments: Mapping[str, Any], sensitive: frozenset[str]) 
 
 
 def _json(value: object) -> str:
+    if value is None or isinstance(value, int | float):
+        try:
+            return json.dumps(value)
+        except ValueError:
+            # An integer of very many digits.
+            return _type_name(value)
     encoder = json.JSONEncoder(ensure_ascii=False, default=_type_name)
     try:
         return "".join(islice(encoder.iterencode(value), 1000))

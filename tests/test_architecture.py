@@ -23,15 +23,7 @@ LAYERS = (
     "ports",
     "suggestions",
     # What a signature accepts, and what is wrong with arguments.
-    "shape",
-    "bools",
-    "misfits",
-    "phrases",
-    "problems",
-    "signature",
     "validation",
-    "repairs",
-    "rules",
     "paths",
     # What exceptions become, and how that reads.
     "known_errors",

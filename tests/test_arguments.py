@@ -42,7 +42,7 @@ from mcp_guard.faults import ConfigurationError, InvalidArguments, PathOutsideRo
 from mcp_guard.paths import Within
 from mcp_guard.policies.arguments import Accepted, Arguments
 from mcp_guard.redaction import Sensitive
-from mcp_guard.repairs import Repair
+from mcp_guard.validation.repairs import Repair
 
 
 def accepted(outcome: Accepted | InvalidArguments) -> Accepted:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_guard import Guard
+from mcp_guard import Fault, Guard, faults
 from mcp_guard.contract import Options
 
 ROOT = Path(__file__).parents[1]
@@ -85,3 +85,12 @@ def test_every_test_that_the_promises_name_exists() -> None:
     ]
     assert named
     assert missing == []
+
+
+def test_every_built_in_fault_is_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/faults.md").read_text()
+    built_in = [
+        cls for cls in vars(faults).values() if isinstance(cls, type) and issubclass(cls, Fault) and cls is not Fault
+    ]
+    assert built_in
+    assert [cls.__name__ for cls in built_in if f"| `{cls.code}` | `{cls.__name__}` | {cls.stage} |" not in page] == []

@@ -10,13 +10,13 @@ from pydantic_core import PydanticSerializationError, ValidationError, to_json
 
 from mcp_guard.contract import function_name
 from mcp_guard.faults import InvalidArguments, PathOutsideRoot, Problem
-from mcp_guard.phrases import wanted
-from mcp_guard.problems import OUTSIDE_ROOT, Finding, Wording, spelled
 from mcp_guard.redaction import redact_secrets
-from mcp_guard.repairs import Repair, Repairs, up_to, with_values
-from mcp_guard.shape import NOTHING, look_up
-from mcp_guard.signature import Signature
-from mcp_guard.validation import MISUSE, Attempt, Validation
+from mcp_guard.validation.attempts import MISUSE, Attempt, Validation
+from mcp_guard.validation.phrases import wanted
+from mcp_guard.validation.problems import OUTSIDE_ROOT, Finding, Wording, spelled
+from mcp_guard.validation.repairs import Repair, Repairs, up_to, with_values
+from mcp_guard.validation.shape import NOTHING, look_up
+from mcp_guard.validation.signature import Signature
 
 LISTED = 5
 """How many problems a fault lists; the rest is counted."""
@@ -88,7 +88,7 @@ class Arguments:
         self._never_shown = self.sensitive | signature.sensitive_fields
         self._rules = None
         if input_schema is not None:
-            from mcp_guard.rules import Rules  # noqa: PLC0415  # 50 ms that only tools with such a schema need
+            from mcp_guard.validation.rules import Rules  # noqa: PLC0415  # 50 ms that only tools with such a schema need
 
             self._rules = Rules(input_schema, function_name(fn))
         self._validation = Validation(signature, self._rules)

@@ -8,9 +8,10 @@ import inspect
 import logging
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from types import CoroutineType
+from typing import Any, Final, cast
 
 from mcp_guard.call import Call, Failed, Ok, Outcome
 from mcp_guard.faults import OutputTooLarge
@@ -20,6 +21,9 @@ logger = logging.getLogger("mcp_guard")
 
 MAX_ITEMS: Final = 10_000
 """How many items of a generator tool are collected."""
+
+_PLAIN: Final = frozenset({str, int, float, bool, bytes, dict, list, tuple, type(None)})
+"""What most bodies return, and what there is nothing to wait for in."""
 
 _YIELD_EVERY = 100
 
@@ -137,7 +141,10 @@ async def run_async(body: Body) -> Outcome:
     call = body.call
     call.ran = True
     try:
-        return Ok(await awaited(call.contract.fn(*call.args, **call.kwargs)))
+        value = call.contract.fn(*call.args, **call.kwargs)
+        if isinstance(value, CoroutineType):
+            value = await cast("Coroutine[Any, Any, Any]", value)
+        return Ok(value if type(value) in _PLAIN else await awaited(value))
     except BaseException as error:
         return conclude(error, body)
 

@@ -28,7 +28,7 @@ class Started(Coroutine[Any, Any, T], Generic[T]):
         self._coroutine = coroutine
         self._awaited: Any = None
         self._waits = False
-        self._ended: StopIteration | None = None
+        self._ended = False
 
     def take_first_step(self) -> None:
         """Run to the first point where the coroutine has to wait, or to its end.
@@ -38,10 +38,11 @@ class Started(Coroutine[Any, Any, T], Generic[T]):
         """
         try:
             self._awaited = self._coroutine.send(None)
-        except StopIteration as end:
-            self._ended = end
+        except StopIteration:
+            # What it returned is told elsewhere; the exception would keep this frame, and the frame this object.
+            self._ended = True
         except BaseException:
-            self._ended = StopIteration()
+            self._ended = True
             raise
         else:
             self._waits = True
@@ -49,7 +50,7 @@ class Started(Coroutine[Any, Any, T], Generic[T]):
     @property
     def ended(self) -> bool:
         """Whether the first step was the last."""
-        return self._ended is not None
+        return self._ended
 
     def send(self, value: Any) -> Any:
         """Go on; the first time, give what the first step waits for."""
@@ -57,17 +58,22 @@ class Started(Coroutine[Any, Any, T], Generic[T]):
             self._waits = False
             awaited, self._awaited = self._awaited, None
             return awaited
-        if self._ended is not None:
-            raise self._ended
+        if self._ended:
+            raise StopIteration
         return self._coroutine.send(value)
 
     def throw(self, error: Any, *more: Any) -> Any:
         """Raise an error where the coroutine waits."""
         self._waits = False
-        if self._ended is not None:
+        if self._ended:
             # It cancelled its own task and returned without waiting again.
             raise error
         return self._coroutine.throw(error, *more)
+
+    def give_up(self) -> None:
+        """Let the task end without another step."""
+        self._ended = True
+        self._coroutine.close()
 
     def close(self) -> None:
         """Close the coroutine."""
@@ -84,6 +90,8 @@ class Started(Coroutine[Any, Any, T], Generic[T]):
 
 def start_task(coroutine: Coroutine[Any, Any, T], name: str) -> tuple[asyncio.Task[T], bool]:
     """Return a new task for `coroutine` whose first step has been taken, and whether that was all of it.
+
+    What a coroutine returns in its first step is lost; this is for those that tell their result by other means.
 
     Args:
         coroutine: The coroutine, not started; it must not raise in its first step.
@@ -102,6 +110,10 @@ def start_task(coroutine: Coroutine[Any, Any, T], name: str) -> tuple[asyncio.Ta
     _enter_task(loop, task)
     try:
         context.run(started.take_first_step)
+    except BaseException:
+        # It may not even have begun (the recursion limit), and must not begin when the loop comes to the task.
+        started.give_up()
+        raise
     finally:
         _leave_task(loop, task)
         if current is not None:

@@ -7,13 +7,13 @@ the right envelope of every protocol revision. `MCPServer` and fastmcp 4 are bot
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.session import ServerSession
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent, Tool
 
 from mcp_guard.call import Call
@@ -145,15 +145,21 @@ class Boundary:
 
 def hold_clock_while_client_is_asked(session: Any) -> None:
     """Make a request's session stop the clock of a call that asks the client (elicitation, sampling, roots)."""
-    session.send_request = functools.partial(_send_held, session.send_request)
+    if type(session) is ServerSession:
+        # Not a wrapper kept on the session: that is a reference cycle, which the collector has to clear for each call.
+        session.__class__ = _HeldSession
 
 
-async def _send_held(send: Callable[..., Awaitable[Any]], request: Any, *args: Any, **kwargs: Any) -> Any:
-    call = in_flight.get()
-    if call is None or request.method == "ping":
-        return await send(request, *args, **kwargs)
-    with waiting_for_client(call):
-        return await send(request, *args, **kwargs)
+class _HeldSession(ServerSession):
+    """The SDK's own session, made anew for each request, with one method more."""
+
+    async def send_request(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Ask the client, while the clock of the call that asks stands still."""
+        call = in_flight.get()
+        if call is None or request.method == "ping":
+            return await super().send_request(request, *args, **kwargs)
+        with waiting_for_client(call):
+            return await super().send_request(request, *args, **kwargs)
 
 
 def require_asyncio() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import warnings
 from contextvars import ContextVar
 from typing import Any
 
@@ -155,9 +156,14 @@ async def test_a_tool_that_calls_itself_without_end_fails_and_leaves_nothing_beh
         return await (from_depth(n - 1) if n else dig())
 
     logging.getLogger("mcp_guard").setLevel(logging.WARNING)
-    for depth in range(20):
-        with pytest.raises(ResourceExhausted):
-            await from_depth(depth)
+    with warnings.catch_warnings():
+        # On the very last frame a coroutine can be made but not awaited any more, and asyncio leaves half a task; both
+        # are let go of here, whichever test would come next.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for depth in range(20):
+            with pytest.raises(ResourceExhausted):
+                await from_depth(depth)
+        gc.collect()
     records.clear()
     guard.log_left_behind()
 

@@ -10,11 +10,11 @@ from typing import Any
 from pydantic_core import ErrorDetails, to_json
 
 from mcp_guard.faults import Problem
-from mcp_guard.misfits import Misfit, Parting, is_authors
-from mcp_guard.phrases import UNKNOWN, counted, cut, listed, members_of, one_of, wanted
 from mcp_guard.redaction import is_sensitive_name, quoted, redact, shown
-from mcp_guard.shape import NOTHING, Node, Place, Shape, Steps, is_dict, is_list, look_up
 from mcp_guard.suggestions import nearest, respellings
+from mcp_guard.validation.misfits import Misfit, Parting, is_authors
+from mcp_guard.validation.phrases import UNKNOWN, counted, cut, listed, members_of, one_of, wanted
+from mcp_guard.validation.shape import NOTHING, Node, Place, Shape, Steps, is_dict, is_list, look_up
 
 OUTSIDE_ROOT = "path_outside_root"
 """The type of the error that `Within` refuses a path with."""

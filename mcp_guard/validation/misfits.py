@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 
 from pydantic_core import ErrorDetails, ValidationError, core_schema
 
-from mcp_guard.shape import Fork, Place, Shape, Steps
+from mcp_guard.validation.shape import Fork, Place, Shape, Steps
 
 MOST = 10_000
 """How many errors of one call are looked at."""

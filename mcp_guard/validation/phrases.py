@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from mcp_guard.redaction import quoted
-from mcp_guard.shape import LISTS, MAPPINGS, OBJECTS, Node, Shape, choices_of, is_dict, is_path
+from mcp_guard.validation.shape import LISTS, MAPPINGS, OBJECTS, Node, Shape, choices_of, is_dict, is_path
 
 MAX_PHRASE = 400
 """The longest phrase, in characters."""

@@ -15,11 +15,11 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from mcp_guard.faults import ConfigurationError, Problem
-from mcp_guard.misfits import MOST
-from mcp_guard.phrases import UNKNOWN, cut, either, one_of, ranged, sized, together
-from mcp_guard.problems import Finding, Wording, spelled
-from mcp_guard.shape import Steps, is_dict, is_list
 from mcp_guard.suggestions import respellings
+from mcp_guard.validation.misfits import MOST
+from mcp_guard.validation.phrases import UNKNOWN, cut, either, one_of, ranged, sized, together
+from mcp_guard.validation.problems import Finding, Wording, spelled
+from mcp_guard.validation.shape import Steps, is_dict, is_list
 
 _NOUNS = {
     "array": "a list",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from mcp_guard.misfits import Parting
-from mcp_guard.problems import spelled
-from mcp_guard.shape import NOTHING, Steps, is_dict, is_list, look_up
 from mcp_guard.suggestions import decoded, whole
-from mcp_guard.validation import Attempt, Validation
+from mcp_guard.validation.attempts import Attempt, Validation
+from mcp_guard.validation.misfits import Parting
+from mcp_guard.validation.problems import spelled
+from mcp_guard.validation.shape import NOTHING, Steps, is_dict, is_list, look_up
 
 ABSENT: Any = object()
 """Stands for leaving an argument out."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, ValidationError, to_json
 
-from mcp_guard.bools import may_take_bools, stray_bools
-from mcp_guard.misfits import MOST, Misfit, Parting, misfits_of, told
-from mcp_guard.problems import unreadable
-from mcp_guard.shape import Place, Steps, is_list, look_up
-from mcp_guard.signature import Signature
+from mcp_guard.validation.bools import may_take_bools, stray_bools
+from mcp_guard.validation.misfits import MOST, Misfit, Parting, misfits_of, told
+from mcp_guard.validation.problems import unreadable
+from mcp_guard.validation.shape import Place, Steps, is_list, look_up
+from mcp_guard.validation.signature import Signature
 
 MISUSE = (TypeError, AttributeError, LookupError, ArithmeticError)
 """What a validator that expects another kind of value runs into; anything else it raises is not about the value."""

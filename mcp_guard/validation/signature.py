@@ -15,7 +15,7 @@ from pydantic_core import SchemaError
 from mcp_guard.contract import function_name
 from mcp_guard.faults import ConfigurationError
 from mcp_guard.redaction import is_sensitive_annotation, is_sensitive_name
-from mcp_guard.shape import Field, Node, Shape, is_path
+from mcp_guard.validation.shape import Field, Node, Shape, is_path
 
 # A value that these accept as strict JSON is the very value that lax validation of the raw argument gives.
 _SAME_EITHER_WAY = frozenset(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
-from mcp_guard.shape import (
+from mcp_guard.validation.shape import (
     LISTS,
     MAPPINGS,
     OBJECTS,
