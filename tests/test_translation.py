@@ -407,7 +407,7 @@ def test_real_failures_on_a_real_disk_are_located(tmp_path: Path, monkeypatch: p
     ("arguments", "field"),
     [
         ({"name": "plan"}, "name"),
-        ({"note": "work/plan.md"}, "note"),
+        ({"note": "drafts/plan.md"}, "note"),
         ({"target": {"paths": ["x", "plan.md"]}}, "target.paths[1]"),
         ({"number": 3, "name": "plan", "flag": True}, "name"),
         ({"a": "plan", "b": "plan.md"}, None),
@@ -419,7 +419,7 @@ def test_real_failures_on_a_real_disk_are_located(tmp_path: Path, monkeypatch: p
 def test_a_file_is_found_by_the_part_of_its_path_that_an_argument_is(
     arguments: dict[str, Any], field: str | None
 ) -> None:
-    fault = told(FileNotFoundError(errno.ENOENT, "x", f"{ROOT}/work/plan.md"), a_call(arguments))
+    fault = told(FileNotFoundError(errno.ENOENT, "x", f"{ROOT}/drafts/plan.md"), a_call(arguments))
     assert fault.field == field
     assert ROOT not in str(fault)
     if field is None:
