@@ -10,7 +10,7 @@ import pytest
 from mcp_guard.cli import main
 from mcp_guard.lab.evidence import Observation, Reply
 from mcp_guard.lab.faults import TRIALS
-from mcp_guard.lab.service import LONG, MAX_CHARS, TODO, Notes
+from mcp_guard.lab.service import CHORES, LONG, MAX_CHARS, Notes
 from mcp_guard.lab.verdicts import Verdict, judge
 
 QUICK = ("unknown_tool", "bad_params", "exec_throw", "silent_truncate", "partial_write")
@@ -126,7 +126,7 @@ def test_a_budget_longer_than_the_tool_has_nothing_to_catch(run_lab: Any) -> Non
 
     verdict = run.verdicts["timeout", "guarded"]
     assert (verdict["caught"], verdict["due"]) == ("-", False)
-    assert verdict["text"] == TODO.rstrip("\n")
+    assert verdict["text"] == CHORES.rstrip("\n")
     assert run.status == 0, "a budget is a bound, not a detector"
 
 
@@ -161,7 +161,7 @@ def test_the_lab_leaves_no_folder_behind(run_lab: Any, tmp_path: Path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
-CLEAN = {"todo.md": TODO}
+CLEAN = {"todo.md": CHORES}
 
 
 def judged(fault: str, text: str, **seen: Any) -> Verdict:
@@ -178,7 +178,7 @@ def judged(fault: str, text: str, **seen: Any) -> Verdict:
         ("unknown_tool", "[service] read_head: no such tool", {"ran": False}, {"ran": True}),
         ("bad_params", "[validate] head.lines: got 'three'", {"ran": False}, {"ran": True}),
         ("exec_throw", "[exec] head.path: archive is a directory", {}, {"answered": False}),
-        ("partial_write", "[exec] append_note: rolled back", {"after": CLEAN}, {"after": {"todo.md": f"{TODO}x\n"}}),
+        ("partial_write", "[exec] append_note: rolled back", {"after": CLEAN}, {"after": {"todo.md": f"{CHORES}x\n"}}),
         ("partial_write", "[rollback] append_note: rolled back", {}, {"after": {"todo.md": ""}}),
     ],
 )
@@ -222,7 +222,7 @@ def test_a_rollback_is_as_far_as_a_call_can_get() -> None:
         ({}, "todo.md: gone"),
         ({**CLEAN, "new.md": "x"}, "new.md: new"),
         ({"todo.md": "else"}, "todo.md: rewritten"),
-        ({"todo.md": f"{TODO}a\nb\n"}, "todo.md: 2 lines more"),
+        ({"todo.md": f"{CHORES}a\nb\n"}, "todo.md: 2 lines more"),
     ],
 )
 def test_every_kind_of_change_to_the_world_is_told(after: dict[str, str], told: str) -> None:

@@ -12,7 +12,7 @@ from mcp_guard.lab import LineName, Transport
 from mcp_guard.lab.evidence import Observation, Reply
 from mcp_guard.lab.faults import Trial
 from mcp_guard.lab.lines import Line, open_line
-from mcp_guard.lab.service import TODO
+from mcp_guard.lab.service import CHORES
 from mcp_guard.lab.verdicts import Verdict, judge
 
 _LINE = "buy stamps"
@@ -43,10 +43,10 @@ async def open_lines(names: Sequence[LineName], transport: Transport, budget: fl
 async def check(line: Line) -> Control:
     """Make clean calls on a line: without them, a line on which nothing works would look like one that catches all."""
     line.notes.restore()
-    first, second, _ = TODO.splitlines()
+    first, second, _ = CHORES.splitlines()
     calls = (
         ("head", {"path": "todo.md", "lines": 2}, f"{first}\n{second}"),
-        ("dump", {"path": "todo.md"}, TODO),
+        ("dump", {"path": "todo.md"}, CHORES),
         ("append_note", {"path": "todo.md", "text": _LINE}, "appended to todo.md"),
     )
     for tool, arguments, expected in calls:
@@ -54,7 +54,7 @@ async def check(line: Line) -> Control:
         if reply.text != expected:
             return Control(line.name, f"{tool} answered {_quoted(reply)}")
     written = line.notes.state()["todo.md"]
-    if written != f"{TODO}{_LINE}\n":
+    if written != f"{CHORES}{_LINE}\n":
         return Control(line.name, "append_note answered, but the note is not what it should be")
     return Control(line.name, None)
 

@@ -13,7 +13,7 @@ SLOW_SECONDS: Final = 2.0
 MAX_CHARS: Final = 2_000
 """How many characters of `dump` a line may show."""
 
-TODO: Final = "water the plants\nsharpen the pencils\nfeed the cat\n"
+CHORES: Final = "water the plants\nsharpen the pencils\nfeed the cat\n"
 LONG: Final = "".join(f"{number:04} the quick brown fox jumps over the lazy dog.\n" for number in range(1, 401))
 """A note of 20,000 characters."""
 
@@ -64,7 +64,7 @@ class Notes:
                 shutil.rmtree(folder)
             folder.mkdir(parents=True)
         (self.notes / "archive").mkdir()
-        for name, text in (("todo.md", TODO), ("long.md", LONG), ("index.txt", "")):
+        for name, text in (("todo.md", CHORES), ("long.md", LONG), ("index.txt", "")):
             (self.notes / name).write_text(text, encoding="utf-8")
 
     def break_index(self) -> None:

@@ -178,10 +178,12 @@ class Threads:
     def _run(self, job: Job) -> None:
         threadlocals.current_token = job.token
         threadlocals.current_cancel_scope = job.scope
-        outcome: Outcome | BaseException
+        outcome: Outcome | BaseException | None = None
         try:
-            job.context.run(_forget_async_library)
-            outcome = job.context.run(job.work, job.body)
+            # A body that was given up before its thread came to it has been answered for, and must not begin now.
+            if not job.body.abandoned:
+                job.context.run(_forget_async_library)
+                outcome = job.context.run(job.work, job.body)
         except BaseException as error:
             outcome = error
         finally:
